@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from onward.schemas.events import Application, Decision, Model, Outcome, RawSpec, Result, Round
+from onward.agents.costs import SampledCost
+from onward.schemas.events import Answer, Application, Decision, Model, Outcome, RawSpec, Result, Round
 from onward.streams.programs.announced_spec import spec_event
 from onward.streams.programs.bundle.loader import read_manifest
 from onward.streams.programs.bundle.manifest import MANIFEST
@@ -46,6 +48,12 @@ constraints:
 """
 TIMED = "window: {time: P30D, lateness: PT5M}"
 HOURLY = "capacity: {places: 3, round: PT1H, horizon: 2}"
+
+PLANS = "generator: plans, choice: protoar, window: {time: P30D, lateness: PT5M}"
+ASKS = """\
+elicitation:
+  deadline: PT2H
+  tolerance: 0"""
 
 SPECS: Mapping[str, str] = {
     # Options that are easy.
@@ -84,6 +92,14 @@ SPECS: Mapping[str, str] = {
     "shards that share": "shards: 4\npolicy: {window: {steps: 2}}",
     "improvement by linucb": "policy: {choice: linucb, window: {steps: 5}}",
     "retention": "retention: {closed: PT3H, undecided: PT1H}\ndecisions: external",
+    # What people say.
+    "mixed": "policy: {objective: cost, cost: mixed, samples: 60, options: 3}",
+    "emc": "policy: {objective: cost, choice: emc, cost: percentile, samples: 60, options: 3}",
+    "plans by cost": "policy: {objective: cost, generator: plans, choice: protoar, options: 2}",
+    "plans that help": "policy: {generator: plans, choice: protoar, cost: causal, options: 2}",
+    "asks by cost": f"policy: {{objective: cost, {PLANS}, cost: mixed, samples: 60}}\n{ASKS}",
+    "asks": f"policy: {{{PLANS}, cost: mixed, samples: 60, options: 3}}\n{ASKS}",
+    "asks of weights": f"policy: {{{PLANS}, cost: causal}}\n{ASKS}\n  influences: []",
     # Rounds.
     "capacity": f"policy: {{goal: capacity, {TIMED}}}\n{HOURLY}",
     "capacity by cost": f"policy: {{objective: cost, goal: capacity, {TIMED}}}\n{HOURLY}",
@@ -167,6 +183,10 @@ def _inputs(program: Program, sender: Sender) -> Iterator[Record]:
         if number >= 4:
             outcome = Outcome(program.name, f"p{number - 4}", RESULTS[number % 4], "1")
             yield sender.record("outcomes", outcome, time_ms=START_MS + 10 * number * MINUTE_MS + 5, id=f"o-{number}")
+        if program.asks or isinstance(program.cost, SampledCost):
+            question = 1 + number // 2 % 2 if program.asks else UNSET
+            answer = Answer(program.name, f"p{max(0, number - 2)}", (None, "1", "2")[number % 3], question)
+            yield sender.record("answers", answer, time_ms=START_MS + 10 * number * MINUTE_MS + 6, id=f"w-{number}")
     address = str(Path(program.bundle.address).parents[1] / "v2" / MANIFEST)
     model = Model(program.name, "v2", address, read_manifest(address)[1])
     yield sender.record("models", model, time_ms=START_MS + 3 * HOUR_MS, id="m-v2")
@@ -205,7 +225,7 @@ def recorded(name: str) -> dict[str, str]:
 def _comparable(output: Sequence[Any]) -> Any:
     key, value, time_ms, _ = output
     event = json.loads(value, parse_float=lambda digits: float(f"{float(digits):.7g}"))
-    return [key.decode(), {name: each for name, each in event.items() if name not in LEFT_OUT}, time_ms]
+    return [key and key.decode(), {name: each for name, each in event.items() if name not in LEFT_OUT}, time_ms]
 
 
 def _digest(content: Any) -> str:

@@ -271,11 +271,11 @@ def test_what_another_default_choice_has_learned_is_refused(tmp_path):
 # --- ingest to several journal partitions ---
 
 
-class NoLag:
-    """Partition 0 of every topic is read to its end, of the others nothing is known."""
+class SomeLag:
+    """Partition 0 of every topic is read to its end, of 1 nothing is known, and of 2 some records are left."""
 
     def lag(self, partition):
-        return None if partition.partition else 0
+        return (0, None, 5)[partition.partition]
 
 
 def test_ingest_speaks_to_every_journal_partition(monkeypatch):
@@ -284,7 +284,7 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     programs = {"loan": build_program(shards=12)}
     run = Run(programs, None, broker=broker)
     ingest = Ingest(run.topics, programs, broker, Metrics(), no_clock)
-    owned = [TopicPartition(topic, partition) for topic in run.topics.inputs for partition in (0, 1)]
+    owned = [TopicPartition(topic, partition) for topic in run.topics.inputs for partition in (0, 1, 2)]
     bad = sender.record("applications", None, time_ms=START_MS, id="bad", raw=b"{")._replace(partition=1)
     model = sender.record("models", Model("loan", "v1", "memory", "3" * 64), time_ms=START_MS, id="m")
 
@@ -292,7 +292,7 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
         await ingest.assigned(owned)
         await ingest.handle([bad])
         await ingest.handle([model])
-        await ingest.tick(NoLag())
+        await ingest.tick(SomeLag())
 
     asyncio.run(go())
     told = [[entry.body for record in broker.logs["journal", place] for entry in read(record)] for place in range(3)]
