@@ -17,14 +17,14 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks import face
-from onward.benchmarks.elicitation import tables
+from onward.benchmarks.elicitation import shallow, tables
 from onward.benchmarks.elicitation.named import named_rows, published
 from onward.benchmarks.elicitation.study import DATA, USERS, Study, sets_of_file
 from onward.benchmarks.face import Row
 from onward.streams.errors import UsageError
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
-PARTS = ("named", "table1", "table2", "figure3", "prior", "population", "plausible", "appendix", "cpu")
+PARTS = ("named", "table1", "table2", "figure3", "prior", "population", "plausible", "appendix_c", "appendix_e", "cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,8 @@ def _of_stored(args: Args) -> Iterator[Row]:
             "prior": partial(tables.misspecified_prior, stored),
             "population": partial(tables.learned_population, stored),
             "plausible": partial(tables.plausible_only, stored),
-            "appendix": partial(tables.lengths_and_scores, stored),
+            "appendix_c": partial(shallow.appendix_c, stored),
+            "appendix_e": partial(tables.lengths_and_scores, stored),
             "cpu": partial(tables.processor_time, stored),
         }
         for part in args.parts:
