@@ -1,8 +1,9 @@
 """PEAR: a few questions to a person, then the plan that is the cheapest for this person.
 
 With --users only the named figures of the users in that file are measured. Without it also the tables and figures of
-the paper for the stored users, with the authors' stored results beside. The paper's competitors are not run: their
-published figures stand in rows marked (published).
+the paper for the stored users, with the authors' stored results beside. Of the paper's competitors MCTS, CSCF and FACE
+are run for --fewer users of a set, with their published figures beside; those of the others stand in rows marked
+(published).
 """
 
 from __future__ import annotations

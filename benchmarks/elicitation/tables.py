@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 
 from onward.agents.choices.questions import InterviewRules
 from onward.agents.costs.mixture import GaussianMixture
+from onward.benchmarks.elicitation.baselines.table import competitors
 from onward.benchmarks.elicitation.interviews import (
     MOST_QUESTIONS,
     RULES,
@@ -100,10 +101,25 @@ def table_1(stored: Stored) -> Iterator[Row]:
             for (name, value), beside in zip(measures(stored.results(users, response, 2)).items(), known, strict=True):
                 title = f"table 1, {name} {study.name} {users} {response} k=2 T=10"
                 yield Row(title, value, UNITS[name], reference=beside, better=better(name))
-        for method, printed in COMPETITORS[study.name][users].items():
-            for name, value in zip(MEASURES, printed or (), strict=bool(printed)):
-                yield Row(f"table 1, {name} {study.name} {users} {method} (published)", value, UNITS[name])
+        yield from _competitors(stored, users)
         yield from _beside_authors(stored, users)
+
+
+def _competitors(stored: Stored, users: str) -> Iterator[Row]:
+    """The competitors that are run, for the first users, and the printed rows of the others."""
+    study, few = stored.study, stored.few(users)
+    progress(f"{study.name}: competitors, {len(few)} users, {users}")
+    everybody = [row for people in stored.sets.values() for row in people.rows]
+    printed, run = COMPETITORS[study.name][users], set[str]()
+    for method, values in competitors(study, few, everybody, stored.seed):
+        run.add(method)
+        known = printed.get(method) or (None, None, None)
+        for name, value, beside in zip(MEASURES, values, known, strict=True):
+            title = f"table 1, {name} {study.name} {users} {method}"
+            yield Row(title, value, UNITS[name], reference=beside, better=better(name))
+    for method in (method for method in printed if method not in run):
+        for name, value in zip(MEASURES, printed[method] or (), strict=bool(printed[method])):
+            yield Row(f"table 1, {name} {study.name} {users} {method} (published)", value, UNITS[name])
 
 
 def _beside_authors(stored: Stored, users: str) -> Iterator[Row]:
