@@ -18,14 +18,26 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks import face
-from onward.benchmarks.elicitation import shallow, tables
+from onward.benchmarks.elicitation import explained, shallow, tables
 from onward.benchmarks.elicitation.named import named_rows, published
 from onward.benchmarks.elicitation.study import DATA, USERS, Study, sets_of_file
 from onward.benchmarks.face import Row
 from onward.streams.errors import UsageError
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
-PARTS = ("named", "table1", "table2", "figure3", "prior", "population", "plausible", "appendix_c", "appendix_e", "cpu")
+PARTS = (
+    "named",
+    "table1",
+    "table2",
+    "figure3",
+    "prior",
+    "population",
+    "plausible",
+    "appendix_c",
+    "appendix_d",
+    "appendix_e",
+    "cpu",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +88,7 @@ def _of_stored(args: Args) -> Iterator[Row]:
             "population": partial(tables.learned_population, stored),
             "plausible": partial(tables.plausible_only, stored),
             "appendix_c": partial(shallow.appendix_c, stored),
+            "appendix_d": partial(explained.appendix_d, stored),
             "appendix_e": partial(tables.lengths_and_scores, stored),
             "cpu": partial(tables.processor_time, stored),
         }

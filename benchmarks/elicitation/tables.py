@@ -117,6 +117,10 @@ def _competitors(stored: Stored, users: str) -> Iterator[Row]:
         for name, value, beside in zip(MEASURES, values, known, strict=True):
             title = f"table 1, {name} {study.name} {users} {method}"
             yield Row(title, value, UNITS[name], reference=beside, better=better(name))
+    cost = mean(stored.results(users, "NL", 2).costs[: len(few), -1])
+    yield Row(
+        f"table 1, cost {study.name} {users} NL k=2 T=10, the same {len(few)} users", cost, "cost", better="lower"
+    )
     for method in (method for method in printed if method not in run):
         for name, value in zip(MEASURES, printed[method] or (), strict=bool(printed[method])):
             yield Row(f"table 1, {name} {study.name} {users} {method} (published)", value, UNITS[name])

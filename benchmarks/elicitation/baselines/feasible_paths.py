@@ -68,12 +68,14 @@ class FeasiblePaths:
         hops = np.where(self._is_accepted, self._hops[user], np.inf)
         order = np.argsort(hops, kind="stable")[:CANDIDATES]
         near = [person.nearest(self._rows[row]) for row in order[hops[order] <= HOPS]]
-        targets = self._study.encoded([person.target(levels) for levels in near]) if near else np.zeros((0, 1))
-        accepted = np.flatnonzero(self._study.classifier.log_odds(targets) > 0.0) if near else []
-        if not len(accepted):
+        near = [levels for levels in near if self._reaches(person.target(levels))]
+        if not near:
             return Outcome(False, np.nan, 0)
-        levels = min((near[at] for at in accepted), key=lambda levels: self._cost(person, levels, self._weights))
+        levels = min(near, key=lambda levels: self._cost(person, levels, self._weights))
         return Outcome(True, self._cost(person, levels, own), int(person.lattice.steps[levels].sum()) + 1)
+
+    def _reaches(self, row: Row) -> bool:
+        return bool(self._study.classifier.log_odds(self._study.encoded([row]))[0] > 0.0)
 
     def _cost(self, person: Person, levels: Indices, weights: Array) -> float:
         """What the steps to a target cost under weights, in the order that is expected to cost least."""

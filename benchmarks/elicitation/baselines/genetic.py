@@ -62,7 +62,7 @@ class SequentialCounterfactuals:
         if not found.valid.any():
             return np.zeros(0, np.intp)
         best = found.moves[int(np.argmin(np.where(found.valid, found.cost, np.inf)))]
-        return best[best >= 0]
+        return np.asarray(best[best >= 0])
 
     def decoded(self, genomes: Array) -> Sequences:
         """The sequences of genomes (n, 2 M)."""

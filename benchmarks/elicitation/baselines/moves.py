@@ -43,10 +43,12 @@ class Moves:
         """The state of the user as they are, (M,)."""
         parts: list[tuple[int, float]] = []
         self._codes: list[Array | None] = []
+        self._names: list[list[str]] = []
         for m, (feature, action) in enumerate(zip(self._features, study.actions, strict=True)):
             own = row[feature.name]
+            names = list(dict.fromkeys([*feature.categories, *action.categories, own])) if feature.categories else []
+            self._names.append(names)
             if feature.categories:
-                names = list(dict.fromkeys([*feature.categories, *action.categories, own]))
                 self.start[m] = names.index(own)
                 self._codes.append(feature.inputs(names))
                 parts += [(m, float(names.index(name))) for name in action.categories]
@@ -70,7 +72,7 @@ class Moves:
         """Whether an action may be taken in each of ``states`` (n, M), and changes its scaled value."""
         m, which = self.feature[moves], np.arange(len(moves))
         before, after = states[which, m], self.after(states, moves)[which, m]
-        good = after != before
+        good: Mask = after != before
         for number in np.flatnonzero(~self._is_category):
             own, feature = m == number, self._features[number]
             good[own] &= self._study.actions[number].allows(after[own])
@@ -82,22 +84,37 @@ class Moves:
         every = np.arange(len(self.feature))
         return np.flatnonzero(self.allowed(np.repeat(state[np.newaxis], len(every), axis=0), every))
 
+    def of(self, state: Array, feature: str, category: str | None, direction: int) -> Indices:
+        """The actions that may be taken in a state (M,) to a category, or in a direction, the smallest amount first."""
+        every = self.open(state)
+        m = [each.name for each in self._features].index(feature)
+        argument = self._argument[every]
+        good = argument == self._names[m].index(category) if category is not None else argument * direction > 0.0
+        every = every[(self.feature[every] == m) & good]
+        order = np.argsort(np.abs(self._argument[every]), kind="stable")
+        return np.asarray(every[order])
+
     def log_odds(self, states: Array) -> Array:
         """The classifier's log odds (n,) of states (n, M)."""
+        return self._study.classifier.log_odds(self.inputs(states))
+
+    def inputs(self, states: Array) -> Array:
+        """The classifier's inputs (n, D) of states (n, M)."""
         inputs = np.repeat(self._inputs[np.newaxis], len(states), axis=0)
         for m, (feature, codes) in enumerate(zip(self._features, self._codes, strict=True)):
             values = states[:, m]
             inputs[:, feature.columns] = feature.inputs(values) if codes is None else codes[values.astype(np.intp)]
-        return self._study.classifier.log_odds(inputs)
+        return inputs
 
     def cost(self, states: Array, moves: Indices, weights: Array) -> Array:
-        """What an action each costs (n,) in states (n, M), under weights (P,)."""
+        """What an action each costs (n,) in states (n, M), under weights (P,), or the mean under samples (S, P)."""
         m, which = self.feature[moves], np.arange(len(moves))
         values, after = self._scaled(states), self._scaled(self.after(states, moves))
         number = self._numbers[m]
         size = np.where(self._is_category[m], 1.0, np.abs(after - values)[which, number])
         structure = self._study.structure
-        return np.maximum(structure.floor, structure.coefficients(number, size, values) @ weights)
+        phi = structure.coefficients(number, size, values)
+        return np.asarray(np.maximum(structure.floor, phi @ np.atleast_2d(weights).T).mean(axis=1))
 
     def distance(self, states: Array) -> Array:
         """Gower's distance (n,) of states (n, M) from the user: the mean over all features, 1 for another category."""
@@ -106,7 +123,7 @@ class Moves:
         return np.asarray(change / len(self._own))
 
     def outcome(self, plan: Indices, weights: Array) -> Outcome:
-        """What a plan comes to under the weights (P,) of the user; a plan of more than five actions is none."""
+        """What a plan comes to under weights (P,), or samples (S, P); a plan of more than five actions is none."""
         state, cost = self.start[np.newaxis], self._study.structure.stop
         for move in plan[:, np.newaxis]:
             cost += float(self.cost(state, move, weights)[0])
