@@ -209,9 +209,11 @@ def _rows(stored: Stored, users: str, few: Users, automaton: Automaton) -> Itera
             aim = DEARER * beside if measure == "cost" else None
             title = f"appendix D, {measure} {study.name} {users} {name}"
             yield Row(title, value, UNITS[measure], beside, aim, better=better(measure))
-        conditions = np.array([len(rule.conditions) for plan in plans for rule in plan.rules], np.float64)
+        rules = [rule for plan in plans for rule in plan.rules]
         title = f"appendix D, conditions of a rule {study.name} {users} {name}"
-        yield Row(title, mean(conditions), "conditions", better="lower")
+        yield Row(title, mean(np.array([float(len(rule.conditions)) for rule in rules])), "conditions", better="lower")
+        title = f"appendix D, steps under a rule's conditions that agree {study.name} {users} {name}"
+        yield Row(title, mean(np.array([rule.share for rule in rules])), "share")
         for user, plan in enumerate(plans[:SHOWN]):
             progress(f"{study.name}, {name}, user {user} of {users}: {'; then '.join(map(str, plan.rules))}")
 

@@ -35,10 +35,14 @@ class Operation(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The operation that a person is told next, and the conditions of which it follows."""
+    """The operation that a person is told next, and the conditions of which it follows.
+
+    ``share`` is how many of the steps that were learned from under these conditions were this operation.
+    """
 
     operation: Operation
     conditions: tuple[str, ...]
+    share: float
 
     def __str__(self) -> str:
         """In words."""
@@ -144,18 +148,15 @@ class Automaton:
 
     def ranked(self, node: str, situation: Array) -> list[Operation | None]:
         """The operations, and None for the stop, as often as they came next in this situation; then all others."""
-        own: list[Operation | None] = []
-        if node in self._trees:
-            tree = self._trees[node]
-            share = tree.predict_proba(situation[np.newaxis])[0]
-            order = np.argsort(-share, kind="stable")
-            own = [self._operations.get(str(tree.classes_[at])) for at in order if share[at] > 0.0]
+        shares = self._shares(node, situation)
+        own = [self._operations.get(name) for name in sorted(shares, key=shares.__getitem__, reverse=True)]
         return own + [operation for operation in self._common if operation not in own]
 
     def rule(self, node: str, situation: Array, operation: Operation) -> Rule:
         """Why an operation follows in a situation: the bounds on the way to the leaf, the narrowest of each side."""
         if node not in self._trees:
-            return Rule(operation, ())
+            return Rule(operation, (), 0.0)
+        share = self._shares(node, situation).get(str(operation), 0.0)
         fitted: Any = self._trees[node].tree_
         bounds: dict[tuple[int, bool], float] = {}
         for at in self._trees[node].decision_path(situation[np.newaxis]).indices[:-1]:
@@ -163,7 +164,15 @@ class Automaton:
             is_below = bool(np.float32(situation[column]) <= threshold)
             known = bounds.get((column, is_below), threshold)
             bounds[column, is_below] = min(known, threshold) if is_below else max(known, threshold)
-        return Rule(operation, tuple(self._words(*side, threshold) for side, threshold in bounds.items()))
+        return Rule(operation, tuple(self._words(*side, threshold) for side, threshold in bounds.items()), share)
+
+    def _shares(self, node: str, situation: Array) -> dict[str, float]:
+        """How often each operation, and the stop, came next in this situation; empty at a node without a tree."""
+        if node not in self._trees:
+            return {}
+        tree = self._trees[node]
+        shares = tree.predict_proba(situation[np.newaxis])[0].tolist()
+        return {str(name): share for name, share in zip(tree.classes_, shares, strict=True) if share > 0.0}
 
     def _words(self, column: int, is_below: bool, threshold: float) -> str:
         verb, feature = divmod(column, len(self._names))
