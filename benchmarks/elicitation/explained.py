@@ -10,7 +10,7 @@ import numpy as np
 from onward.agents.candidates.components.plan_search import Plans
 from onward.benchmarks.elicitation.baselines.moves import Indices
 from onward.benchmarks.elicitation.interviews import RULES, Belief, Subject, dialogue, mean
-from onward.benchmarks.elicitation.planner import Person, Step
+from onward.benchmarks.elicitation.planner import Person
 from onward.benchmarks.elicitation.rules import START, Automaton, Example, Operation, Rule, Walk, operations_of
 from onward.benchmarks.elicitation.study import MOST_STEPS, Action, Array, Study, Users
 from onward.benchmarks.elicitation.study import Row as User
@@ -18,7 +18,7 @@ from onward.benchmarks.elicitation.tables import UNITS, Stored, better
 from onward.benchmarks.face import Row, progress
 
 DRAWS = 6
-"""Weights that each user whose plans are learned from is given."""
+"""Of weights for each user whose plans are learned from."""
 SAMPLES = 8
 """Of what the weights of a user may be."""
 DEARER = 1.05
@@ -55,8 +55,9 @@ def examples(study: Study, users: Sequence[User], random: np.random.Generator) -
 def by_automaton(automaton: Automaton, study: Study, row: User, believed: Array, own: Array) -> Explained:
     """What the automaton says: amounts are the least that the classifier accepts, else the largest.
 
-    ``believed`` (S, P) are samples of what the user's weights may be, ``own`` (P,) the true ones. As in the paper the
-    automaton is asked after each action that may come first; the plan that is believed to cost least is told.
+    ``believed`` (S, P) are samples of what the user's weights may be, ``own`` (P,) the true ones. As in the
+    authors' program the automaton is asked after each operation that may come first; the plan that is believed to cost
+    least is told.
     """
     start, plans = Walk(study, row, believed), list[tuple[float, int, Indices, list[Rule]]]()
     for first in automaton.ranked(START, start.situation):
@@ -101,17 +102,17 @@ def with_amounts(automaton: Automaton, study: Study, row: User, believed: Array,
         return NONE
     best = min(plans, key=lambda planned: planned.expected)
     cost = float(best.person.costs(best.plans).under(own[np.newaxis])[best.plan, 0])
-    return Explained(True, cost, len(best.steps) + 1, best.rules)
+    return Explained(True, cost, best.length, best.rules)
 
 
 class Planned(NamedTuple):
-    """The plan number ``plan`` of some, what it is expected to cost, its steps, and the rules that name these."""
+    """The plan number ``plan`` of some, what it is expected to cost, its length, and the rules that name its steps."""
 
     expected: float
     person: Person
     plans: Plans
     plan: int
-    steps: list[Step]
+    length: int
     rules: tuple[Rule, ...]
 
 
@@ -145,10 +146,9 @@ def _cheapest(study: Study, row: User, believed: Array, rules: Sequence[Rule]) -
         return None
     expected = plans.costs.mean(axis=1)
     plan = int(expected.argmin())
-    steps = person.steps(plans.levels[plan], plans.order[plan])
-    changed = {step.feature for step in steps}
-    kept = tuple(rule for rule in rules if rule.operation.feature in changed)
-    return Planned(float(expected[plan]), person, plans, plan, steps, kept)
+    taken = operations_of(person, plans.levels[plan], plans.order[plan])
+    kept = tuple(rule for rule in rules if rule.operation in taken)
+    return Planned(float(expected[plan]), person, plans, plan, len(taken) + 1, kept)
 
 
 def _next(walk: Walk, wanted: Sequence[Operation | None], done: Collection[Operation]) -> Operation | None:
