@@ -212,7 +212,7 @@ def _rows(stored: Stored, users: str, few: Users, automaton: Automaton) -> Itera
         rules = [rule for plan in plans for rule in plan.rules]
         title = f"appendix D, conditions of a rule {study.name} {users} {name}"
         yield Row(title, mean(np.array([float(len(rule.conditions)) for rule in rules])), "conditions", better="lower")
-        title = f"appendix D, steps under a rule's conditions that agree {study.name} {users} {name}"
+        title = f"appendix D, steps that agree with a rule {study.name} {users} {name}"
         yield Row(title, mean(np.array([rule.share for rule in rules])), "share")
         for user, plan in enumerate(plans[:SHOWN]):
             progress(f"{study.name}, {name}, user {user} of {users}: {'; then '.join(map(str, plan.rules))}")

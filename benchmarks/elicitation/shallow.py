@@ -95,6 +95,8 @@ def _rows(stored: Stored, other: Study, users: str, title: str) -> Iterator[Row]
         return
     belief = Belief.of(other)
     crowd = list(subjects(other, few.at(own), belief))
+    proven = float(np.mean([subject.plans.proven for subject in crowd]))
+    yield Row(f"appendix C, searches that are proven complete {title}", proven, "share")
     beside = measures(stored.played(few.at(own), stored.belief, "NL"))
     for response in ("NL", "L"):
         result = play(other, crowd, belief, response, seed=stored.seed)
