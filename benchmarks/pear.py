@@ -2,8 +2,9 @@
 
 With --users only the named figures of the users in that file are measured. Without it also the tables and figures of
 the paper for the stored users, with the authors' stored results beside. Of the paper's competitors MCTS, CSCF and FACE
-are run for --fewer users of a set, with their published figures beside; those of the others stand in rows marked
-(published).
+are run, for --fewer users of a set, with their published figures beside; those of the others stand in rows marked
+(published). The parts appendix_c (shallow classifiers), appendix_d (rules that explain) and appendix_e are named after
+the paper's; the figures that it prints in the first two are not at hand.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Args(face.Args):
     studies: tuple[str, ...] = field(default=DATA, metadata={"help": "which data sets", "metavar": "A,B"})
     parts: tuple[str, ...] = field(default=PARTS, metadata={"quick": ("named", "table1"), "help": "what is measured"})
     people: int = field(default=150, metadata={"quick": 5, "help": "most stored users of a set"})
-    fewer: int = field(default=50, metadata={"quick": 3, "help": "most users of a set where many settings are played"})
+    fewer: int = field(
+        default=50, metadata={"quick": 3, "help": "most users of a set where many settings or methods are played"}
+    )
     figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
 
 

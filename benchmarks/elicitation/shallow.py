@@ -53,8 +53,8 @@ class Shallow(NamedTuple):
 def shallow_classifiers(study: Study, users: list[Person], seed: int) -> list[Shallow]:
     """Both, fitted to what the network decides on a population of these users.
 
-    The training split of the paper is not at hand, and its labels neither. Classes are weighted as if they were equally
-    common, the regression is not regularised, and the tree is as deep as there are features, as in the paper.
+    The training split of the paper and its labels are not at hand. As in the authors' program classes are weighted as
+    if they were equally common, the regression is not regularised, and the tree is as deep as there are features.
     """
     random = np.random.default_rng(seed)
     inputs = study.encoded(population(study, users, FITTED + HELD_OUT, random))

@@ -13,7 +13,7 @@ from onward.benchmarks.elicitation.study import Array, Row, Study
 from onward.benchmarks.peers.similar_rows import path_lengths
 
 ROWS = 2_000
-"""Of the population, a tenth of the training split of Adult as in the paper."""
+"""Of the population, a tenth of the training split of Adult as in the authors' program."""
 HOPS = 4
 """A row is a candidate where a path of at most so many edges leads to it."""
 CANDIDATES = 100
@@ -25,7 +25,7 @@ class FeasiblePaths:
 
     A candidate is what the user can become with one action a feature that is nearest to an accepted row, if it is
     accepted too. The one with the least expected cost is recommended, in the order of its actions that is expected to
-    cost least.
+    cost least. It may have more than five actions, as theirs.
 
     Parameters
     ----------
