@@ -1,8 +1,10 @@
 """PEAR: a few questions to a person, then the plan that is the cheapest for this person.
 
 With --users only the named figures of the users in that file are measured. Without it also the tables and figures of
-the paper for the stored users, with the authors' stored results beside. The paper's competitors are not run: their
-published figures stand in rows marked (published).
+the paper for the stored users, with the authors' stored results beside. Of the paper's competitors MCTS, CSCF and FACE
+are run, for --fewer users of a set, with their published figures beside; those of the others stand in rows marked
+(published). The parts appendix_c (shallow classifiers), appendix_d (rules that explain) and appendix_e are named after
+the paper's; the figures that it prints in the first two are not at hand.
 """
 
 from __future__ import annotations
@@ -17,14 +19,26 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from onward.benchmarks import face
-from onward.benchmarks.elicitation import tables
+from onward.benchmarks.elicitation import explained, shallow, tables
 from onward.benchmarks.elicitation.named import named_rows, published
 from onward.benchmarks.elicitation.study import DATA, USERS, Study, sets_of_file
 from onward.benchmarks.face import Row
 from onward.streams.errors import UsageError
 
 SHARED = Path(os.environ.get("ONWARD_SHARED", Path(__file__).parents[1].parent / "shared"))
-PARTS = ("named", "table1", "table2", "figure3", "prior", "population", "plausible", "appendix", "cpu")
+PARTS = (
+    "named",
+    "table1",
+    "table2",
+    "figure3",
+    "prior",
+    "population",
+    "plausible",
+    "appendix_c",
+    "appendix_d",
+    "appendix_e",
+    "cpu",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +52,9 @@ class Args(face.Args):
     studies: tuple[str, ...] = field(default=DATA, metadata={"help": "which data sets", "metavar": "A,B"})
     parts: tuple[str, ...] = field(default=PARTS, metadata={"quick": ("named", "table1"), "help": "what is measured"})
     people: int = field(default=150, metadata={"quick": 5, "help": "most stored users of a set"})
-    fewer: int = field(default=50, metadata={"quick": 3, "help": "most users of a set where many settings are played"})
+    fewer: int = field(
+        default=50, metadata={"quick": 3, "help": "most users of a set where many settings or methods are played"}
+    )
     figures: Path | None = field(default=None, metadata={"help": "draw the figures into this folder", "metavar": "DIR"})
 
 
@@ -74,7 +90,9 @@ def _of_stored(args: Args) -> Iterator[Row]:
             "prior": partial(tables.misspecified_prior, stored),
             "population": partial(tables.learned_population, stored),
             "plausible": partial(tables.plausible_only, stored),
-            "appendix": partial(tables.lengths_and_scores, stored),
+            "appendix_c": partial(shallow.appendix_c, stored),
+            "appendix_d": partial(explained.appendix_d, stored),
+            "appendix_e": partial(tables.lengths_and_scores, stored),
             "cpu": partial(tables.processor_time, stored),
         }
         for part in args.parts:

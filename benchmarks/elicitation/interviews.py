@@ -105,7 +105,8 @@ class Dialogue(NamedTuple):
     """The plan that is recommended after 0, 1, ... questions, (T + 1,); -1 where there is none.
 
     ``asked`` is how many questions a program would ask that stops at its default tolerance, ``seconds`` the CPU time.
-    ``kinds`` (M,) are the probabilities of the kinds of people after the last answer, empty without a plan.
+    ``kinds`` (M,) are the probabilities of the kinds of people after the last answer, empty without a plan. ``weights``
+    (S, P) and ``probability`` (S,) are what the user's weights may be then.
     """
 
     recommended: NDArray[np.intp]
@@ -113,6 +114,8 @@ class Dialogue(NamedTuple):
     answered: int
     seconds: float
     kinds: Array
+    weights: Array
+    probability: Array
 
 
 def dialogue(subject: Subject, belief: Belief, response: str, rules: InterviewRules, seed: int) -> Dialogue:
@@ -122,22 +125,25 @@ def dialogue(subject: Subject, belief: Belief, response: str, rules: InterviewRu
     """
     told = np.full(rules.questions + 1, -1, np.intp)
     if not len(subject.costs):
-        return Dialogue(told, 0, 0, 0.0, np.zeros(0))
+        return Dialogue(told, 0, 0, 0.0, np.zeros(0), belief.prior.means, belief.prior.mass)
     kind = RESPONSES[response]
     pool: Pool[None] = Pool(subject.known, [None] * len(subject.costs))
     random = np.random.default_rng([seed, subject.number])
     answers: list[int] = []
-    kinds = belief.prior.mass
+    kinds, weights, probability = belief.prior.mass, belief.prior.means, belief.prior.mass
     began, asked, tolerance = time.process_time(), None, InterviewRules().tolerance
     interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], rules)
     for number, now in enumerate(interview.course(answers)):
         told[number:], kinds = now.recommended, now.kinds
+        weights, probability = now.weights, now.probability
         if asked is None and (now.question is None or now.regret <= tolerance * (now.loss - now.regret)):
             asked = number
         if now.question is not None:
             answers.append(answer(kind(slip=0.0), subject.costs[list(now.question)], random))
     seconds = time.process_time() - began
-    return Dialogue(told, rules.questions if asked is None else asked, len(answers), seconds, kinds)
+    return Dialogue(
+        told, rules.questions if asked is None else asked, len(answers), seconds, kinds, weights, probability
+    )
 
 
 def taught(study: Study, crowd: Sequence[Subject], belief: Belief, rules: InterviewRules, seed: int) -> Belief:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.candidates.components.lattice import FeatureLevels, lattice_of
+from onward.agents.candidates.components.plan_order import cheapest_order
 from onward.agents.candidates.components.plan_search import Effort, Plans, find_plans
 from onward.agents.candidates.components.plan_tables import plan_costs, plan_tables
 from onward.agents.candidates.components.plan_targets import ScoreLevels
@@ -106,7 +107,34 @@ class Person:
 
     def costs(self, plans: Plans, structure: CostStructure | None = None) -> PlanCosts:
         """What plans cost under any weights."""
-        return plan_costs(structure or self._study.structure, self.lattice, plans.levels, plans.order)
+        return self.costs_of(plans.levels, plans.order, structure)
+
+    def costs_of(self, levels: Indices, order: Indices, structure: CostStructure | None = None) -> PlanCosts:
+        """The same of plans by their levels (n, M) and the movable feature of each step (n, K)."""
+        return plan_costs(structure or self._study.structure, self.lattice, levels, order)
+
+    def nearest(self, row: Row) -> Indices:
+        """The levels (M,) of at most one step each that are nearest to another row."""
+        found = self.lattice.first[:-1].copy()
+        for m, (feature, levels) in enumerate(zip(self._features, self._levels, strict=True)):
+            single = np.flatnonzero(levels.steps == 1)
+            raw, wanted, own = levels.raw[single, 0], row[feature.name], self.row[feature.name]
+            if feature.categories:
+                best = single[raw == wanted]
+            else:
+                far = np.abs(feature.scaled(raw) - feature.scaled(wanted))
+                closer = far < np.abs(feature.scaled(own) - feature.scaled(wanted))
+                best = single[[int(np.argmin(far))]] if closer.any() else single[:0]
+            found[m] += best[0] + 1 if len(best) else 0
+        return found
+
+    def cheapest_order(self, levels: Indices, weights: Array) -> Indices:
+        """The order of the steps to a target (M,) that costs least under weights (P,), (1, K)."""
+        tables = plan_tables(self._study.structure, self.lattice, weights[np.newaxis])
+        order = np.empty(max(1, int(self.lattice.steps[levels].sum())), np.intp)
+        entries = self.lattice.first, self.lattice.steps, self.lattice.path
+        cheapest_order(levels, entries, (*tables,), np.ones(1), order)
+        return order[np.newaxis]
 
     def steps(self, levels: Indices, order: Indices) -> list[Step]:
         """The steps of a plan: its levels (M,), and the movable feature of each step (K,), -1 after the last."""

@@ -6,6 +6,7 @@ import csv
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -116,6 +117,12 @@ class Study:
         """The paper's neural network."""
         with np.load(self._folder / f"{self.name}_classifier.npz", allow_pickle=False) as stored:
             return Network([(stored[f"W{layer}"], stored[f"b{layer}"]) for layer in range(3)])
+
+    def under(self, classifier: Classifier) -> Study:
+        """The same data set with another classifier."""
+        other = copy(self)
+        other.__dict__["classifier"] = classifier
+        return other
 
     def encoded(self, rows: Sequence[Row]) -> Array:
         """The inputs (n, D) of the classifier."""

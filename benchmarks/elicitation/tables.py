@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 
 from onward.agents.choices.questions import InterviewRules
 from onward.agents.costs.mixture import GaussianMixture
+from onward.benchmarks.elicitation.baselines.table import competitors
 from onward.benchmarks.elicitation.interviews import (
     MOST_QUESTIONS,
     RULES,
@@ -85,7 +86,8 @@ def measures(result: Results) -> dict[str, float]:
     return dict(zip(MEASURES, values, strict=True))
 
 
-def _better(measure: str) -> Any:
+def better(measure: str) -> Literal["higher", "lower"]:
+    """Which values of a measure are the better ones."""
     return "higher" if measure == "validity" else "lower"
 
 
@@ -98,11 +100,30 @@ def table_1(stored: Stored) -> Iterator[Row]:
             known = row.get("validity_shared"), row.get("mean_cost_valid_shared"), None
             for (name, value), beside in zip(measures(stored.results(users, response, 2)).items(), known, strict=True):
                 title = f"table 1, {name} {study.name} {users} {response} k=2 T=10"
-                yield Row(title, value, UNITS[name], reference=beside, better=_better(name))
-        for method, printed in COMPETITORS[study.name][users].items():
-            for name, value in zip(MEASURES, printed or (), strict=bool(printed)):
-                yield Row(f"table 1, {name} {study.name} {users} {method} (published)", value, UNITS[name])
+                yield Row(title, value, UNITS[name], reference=beside, better=better(name))
+        yield from _competitors(stored, users)
         yield from _beside_authors(stored, users)
+
+
+def _competitors(stored: Stored, users: str) -> Iterator[Row]:
+    """The competitors that are run, for the first users, and the printed rows of the others."""
+    study, few = stored.study, stored.few(users)
+    progress(f"{study.name}: competitors, {len(few)} users, {users}")
+    everybody = [row for people in stored.sets.values() for row in people.rows]
+    printed, run = COMPETITORS[study.name][users], set[str]()
+    for method, values in competitors(study, few, everybody, stored.seed):
+        run.add(method)
+        known = printed.get(method) or (None, None, None)
+        for name, value, beside in zip(MEASURES, values, known, strict=True):
+            title = f"table 1, {name} {study.name} {users} {method}"
+            yield Row(title, value, UNITS[name], reference=beside, better=better(name))
+    cost = mean(stored.results(users, "NL", 2).costs[: len(few), -1])
+    yield Row(
+        f"table 1, cost {study.name} {users} NL k=2 T=10, the same {len(few)} users", cost, "cost", better="lower"
+    )
+    for method in (method for method in printed if method not in run):
+        for name, value in zip(MEASURES, printed[method] or (), strict=bool(printed[method])):
+            yield Row(f"table 1, {name} {study.name} {users} {method} (published)", value, UNITS[name])
 
 
 def _beside_authors(stored: Stored, users: str) -> Iterator[Row]:
@@ -143,7 +164,7 @@ def table_2(stored: Stored) -> Iterator[Row]:
             found = measures(result) | {"above": 100.0 * (result.cost(-1) / mean(result.optimum) - 1.0)}
             for name, known in zip(MEASURES, printed, strict=True):
                 title = f"table 2, {name} {study.name} {users} {share:.0%} removed"
-                yield Row(title, found[name], UNITS[name], reference=known, better=_better(name))
+                yield Row(title, found[name], UNITS[name], reference=known, better=better(name))
             title = f"table 2, above the optimum {study.name} {users} {share:.0%} removed"
             yield Row(title, found["above"], "%", better="lower")
 
@@ -235,7 +256,7 @@ def plausible_only(stored: Stored) -> Iterator[Row]:
     for name, value in measures(result).items():
         beside = measures(whole)[name]
         title = f"plausible actions only, {name} {study.name} all NL k=2 T=10"
-        yield Row(title, value, UNITS[name], reference=beside, better=_better(name))
+        yield Row(title, value, UNITS[name], reference=beside, better=better(name))
 
 
 def lengths_and_scores(stored: Stored) -> Iterator[Row]:

@@ -11,13 +11,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra
 from sklearn.linear_model import Ridge
-from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 
 from onward.benchmarks.face import progress
 from onward.benchmarks.peers.process import Files, Kind, PeerError, PeerProcess, installed
+from onward.benchmarks.peers.similar_rows import path_lengths
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
 
@@ -25,10 +23,6 @@ from .data import Array, DataSet, Rows
 from .ours import features_of, network_of, spec_of
 from .sampler import FORBIDDEN, cost_of
 
-NEIGHBOURS = 50
-"""Of a row in the graph of FACE-knn."""
-RADIUS = 0.25
-"""Of the graph of FACE-epsilon, in scaled features."""
 GRID = 8
 """Values of a feature that Actionable Recourse tries."""
 LARGEST_SET = 3
@@ -116,21 +110,16 @@ class Face:
     budget
         Rows of the training data that are scored.
     by_radius
-        Whether all rows within ``RADIUS`` are joined (FACE-epsilon), or the ``NEIGHBOURS`` nearest ones.
+        Whether all rows within a radius are joined (FACE-epsilon), or the nearest ones.
     """
 
     def __init__(self, data: DataSet, people: Rows, budget: int, *, by_radius: bool) -> None:
         rows = data.train[0][:budget]
         self._nodes = np.concatenate([people, rows])
         accepted = np.concatenate([np.zeros(len(people), dtype=np.bool_), data.accepts(rows)])
-        scaled = self._nodes / np.maximum(data.span, 1)
-        graph = (
-            radius_neighbors_graph(scaled, RADIUS, mode="distance")
-            if by_radius
-            else kneighbors_graph(scaled, min(NEIGHBOURS, len(scaled) - 1), mode="distance")
-        )
         fixed = [number for number in range(len(data.features)) if number not in set(data.editable.tolist())]
-        self._far = dijkstra(_alike(graph.tocoo(), self._nodes[:, fixed]), directed=False, indices=range(len(people)))
+        scaled = self._nodes / np.maximum(data.span, 1)
+        self._far = path_lengths(scaled, self._nodes[:, fixed], len(people), by_radius=by_radius)
         self._far[:, ~accepted] = np.inf
 
     def rows(self, person: int, size: int) -> Rows:
@@ -140,13 +129,6 @@ class Face:
         nearest = order[np.isfinite(far[order])]
         _, first = np.unique(self._nodes[nearest], axis=0, return_index=True)
         return np.asarray(self._nodes[nearest[np.sort(first)][:size]])
-
-
-def _alike(graph: object, fixed: Rows) -> csr_matrix:
-    """The edges between nodes with the same fixed features; rows that are equal are joined too."""
-    first, second, length = graph.row, graph.col, graph.data  # type: ignore[attr-defined]  # a sparse array's
-    same = (fixed[first] == fixed[second]).all(axis=1)
-    return csr_matrix((np.maximum(length[same], 1e-9), (first[same], second[same])), shape=(len(fixed), len(fixed)))
 
 
 def dice(data: DataSet, people: Rows) -> Sequence[Rows] | None:

@@ -11,6 +11,7 @@ import pytest
 from onward.agents.choices.questions import InterviewRules
 from onward.benchmarks import pear
 from onward.benchmarks.elicitation.interviews import RESPONSES, Belief, answer, play, subjects
+from onward.benchmarks.elicitation.paper import COMPETITORS
 from onward.benchmarks.elicitation.planner import Person, Step
 from onward.benchmarks.elicitation.study import Study
 from onward.benchmarks.face import Row
@@ -178,3 +179,22 @@ def test_what_is_no_file_of_arrays_is_one_line(tmp_path: Path) -> None:
         list(pear.pear(pear.Args(users=file, reference=SHARED)))
     with pytest.raises(UsageError, match="no file of arrays"):
         list(pear.pear(pear.Args(users=tmp_path / "missing.npz", reference=SHARED)))
+
+
+@pytest.mark.slow
+def test_competitors_shallow_classifiers_and_rules_are_rows_beside_their_references() -> None:
+    args = pear.Args(
+        reference=SHARED, studies=("adult",), parts=("table1", "appendix_c", "appendix_d"), people=8, fewer=2
+    )
+    rows = {row.name: row for row in pear.pear(args)}
+    for method in ("MCTS", "CSCF", "FACE"):
+        assert rows[f"table 1, validity adult all {method}"].reference == COMPETITORS["adult"]["all"][method][0]
+        assert f"table 1, cost adult all {method} (published)" not in rows
+    assert rows["table 1, cost adult hard FARE (published)"].value == 438.97
+    for name in ("logistic regression", "tree"):
+        assert rows[f"appendix C, agrees with the network adult {name}"].value > 0.85
+        least = rows[f"appendix C, cost adult hard {name} true weights"].value
+        assert rows[f"appendix C, cost adult hard {name} NL k=2 T=10"].value >= least - 1e-6
+    planned = rows["appendix D, cost adult all XPEAR, planned amounts"]
+    assert planned.reference is not None
+    assert planned.aim == 1.05 * planned.reference
