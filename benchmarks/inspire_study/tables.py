@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -43,10 +43,10 @@ PUBLISHED: Mapping[str, Mapping[str, float]] = {
     "adult": {"FS@1": 22.64, "Cov": 19.28},
     "compas": {"FS@1": 25.89, "Cov": 22.42},
 }
-"""Points that the better one of COLS and P-COLS is above the strongest other method (section 4.2, Q1)."""
+"""Points that the better one of COLS and P-COLS is above AR, the strongest other method there (section 4.2, Q1)."""
 PUBLISHED_ABOVE_LOCAL_SEARCH = {"adult": 19.0}
 """Points of FS@1 that COLS is above local search on EMC (section 4.2, Q2)."""
-PEERS = ("AR", "DiCE", "FACE-knn", "FACE-epsilon", "random")
+STRONGEST = "AR"
 SEARCHES = ("COLS", "P-COLS")
 MOST_BELOW_POOL = {"adult": 2.0, "compas": 0.5}
 """Points that the sets may serve fewer people than all valid rows of a large pool."""
@@ -94,8 +94,9 @@ def table_1(study: Study) -> Iterator[Row]:
         if method in study.stored:
             yield from _agreement(name, method, figures[method], study.stored[method])
     for metric, published in PUBLISHED[name].items():
-        above = _best(figures, SEARCHES, metric) - _best(figures, PEERS, metric)
-        yield Row(f"{metric} {name} of COLS above the best peer (published)", above, "points", reference=published)
+        above = max(figures[method][metric][0] for method in SEARCHES) - figures[STRONGEST][metric][0]
+        title = f"{metric} {name} of the better COLS above {STRONGEST} (published)"
+        yield Row(title, above, "points", reference=published)
 
 
 def bounds(study: Study) -> Iterator[Row]:
@@ -131,11 +132,6 @@ def _measures(
             better: Literal["lower", "higher"] = "lower" if metric in LOWER else "higher"
             value, reference = figures[metric][0], references.get(metric)
             yield Row(f"{title}{metric} {name} {method}", value, unit, reference=reference, better=better)
-
-
-def _best(figures: Figures, methods: Sequence[str], metric: str) -> float:
-    """The largest figure of those of some methods that were played."""
-    return max(figures[method][metric][0] for method in methods if method in figures)
 
 
 def _agreement(

@@ -19,7 +19,6 @@ def test_the_last_fifth_is_satisfied_as_in_the_demo(capsys: pytest.CaptureFixtur
     shown = json.loads(capsys.readouterr().out)["satisfied"]
     found = of_seed(1, 150)["demo"].last
     assert found == pytest.approx({name: 100.0 * shown[field] for name, field in zip(MEASURES, FIELDS, strict=True)})
-    assert found["known"] > found["nothing learned"]
 
 
 @pytest.mark.slow
