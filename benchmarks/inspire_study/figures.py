@@ -21,7 +21,9 @@ from .sampler import cost_of, draw_alpha, sample
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 ALPHA_SAMPLES, ALPHA_BUDGET, ALPHA_PEOPLE = 30, 3000, 50
 """Of figure 2, as the authors ran it."""
-SUBSETS, SUBSET_SAMPLES, BINS = 500, 25, 3
+SUBSETS, SUBSET_SAMPLES = 500, 25
+LEAST_OF_BIN = 0.01
+"""The share of all pairs of a person and a subset that have a distance, for which it is shown."""
 BUDGETS = (500, 1000, 2000, 3000, 5000, 10_000)
 SIZES = (1, 2, 3, 5, 10, 20, 30)
 SAMPLES = (1, 5, 10, 20, 30, 100, 200, 300, 500, 1000)
@@ -70,23 +72,23 @@ def figure_3(data: DataSet, people: Rows, seed: int) -> Iterator[Row]:
             rows = _accepted(data, method(subject, random))
             satisfied[name].append(cost_of(data, rows, hidden).min(axis=0, initial=np.inf) <= 1.0)
     distance = np.concatenate(far)
-    order = np.array_split(np.argsort(distance, kind="stable"), BINS)
+    values, counts = np.unique(distance, return_counts=True)
+    bins = values[counts >= LEAST_OF_BIN * len(distance)]
     title = f"figure 3, {len(people)} people, FS@1 {data.name}"
     for name, found in satisfied.items():
         share = np.concatenate(found)
-        by_bin = [100.0 * float(share[own].mean()) for own in order]
-        for own, value in zip(order, by_bin, strict=True):
-            yield Row(f"{title} {name}, at distance {distance[own].mean():.2f}", value, "%")
+        by_bin = [100.0 * float(share[distance == each].mean()) for each in bins]
+        for each, value in zip(bins, by_bin, strict=True):
+            yield Row(f"{title} {name}, at distance {each:.2f}", value, "%")
         published = PUBLISHED_DROP if (data.name, name) == ("adult", "COLS") else None
         source = " (published)" if published else ""
         yield Row(f"{title} {name}, drop{source}", by_bin[0] - min(by_bin), "points", reference=published)
 
 
 def _distances(subsets: Mask, samples: Mask) -> Array:
-    """The distance of each subset (s, F), scaled to sum to 1, from the nearest of the samples (M, F)."""
-    one, other = (each / each.sum(axis=1, keepdims=True) for each in (subsets, samples))
-    apart = np.linalg.norm(one[:, np.newaxis] - other, axis=2)
-    return np.asarray(apart.min(axis=1))
+    """The distance of each subset of features (s, F), 1 for those in it, from the nearest of the samples (M, F)."""
+    unlike = (subsets[:, np.newaxis] != samples).sum(axis=2)
+    return np.asarray(np.sqrt(unlike.min(axis=1)))
 
 
 def figure_4(data: DataSet, people: Rows, seed: int, folder: Path | None) -> Iterator[Row]:

@@ -11,7 +11,7 @@ import pytest
 
 from onward.benchmarks import inspire
 from onward.benchmarks.face import Row
-from onward.benchmarks.inspire_study import cols, corrected, peers, sampler, tables
+from onward.benchmarks.inspire_study import cols, corrected, figures, peers, sampler, tables
 from onward.benchmarks.inspire_study.data import DataSet, Feature, Network, load, load_people
 from onward.benchmarks.inspire_study.local_search import OBJECTIVES
 from onward.benchmarks.inspire_study.methods import Stored, dice, subjects
@@ -223,11 +223,17 @@ def test_actionable_recourse_finds_rows_with_a_small_budget_and_answers_without_
         assert data.accepts(rows).all()
 
 
+def test_the_distance_of_features_is_that_of_the_nearest_sample_by_the_features_that_differ() -> None:
+    subsets = np.array([[1, 1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 0]], dtype=bool)
+    samples = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    assert figures._distances(subsets, samples) == pytest.approx([0.0, 3**0.5, 1.0])
+
+
 def test_a_figure_that_is_not_that_of_the_reference_misses_its_aim() -> None:
-    figures = dict.fromkeys(tables.METRICS, (80.0, 0.6))
+    own = dict.fromkeys(tables.METRICS, (80.0, 0.6))
     stored = {tables.STORED.get(metric, metric): 80.0 for metric in tables.METRICS}
     stored |= {"FS_at_1": 81.0, "FS_at_1_se": 0.8, "Cov": 82.1, "Cov_se": 0.8, "Div": 81.0, "Prox": 82.0}
-    rows = {row.name.split()[0]: row for row in tables._agreement("adult", "COLS", figures, stored)}
+    rows = {row.name.split()[0]: row for row in tables._agreement("adult", "COLS", own, stored)}
     assert list(rows) == list(tables.METRICS)
     assert rows["FS@1"].value == pytest.approx(1.0)  # of a standard error of .6 and .8
     assert rows["Div"].value == pytest.approx(1.0 / (0.6 * 2**0.5))  # of twice its own
