@@ -242,9 +242,10 @@ def test_a_figure_that_is_not_that_of_the_reference_misses_its_aim() -> None:
 
 @stored
 @pytest.mark.slow
-def test_every_table_and_figure_is_printed_and_drawn(tmp_path: Path) -> None:
+def test_every_table_and_figure_is_printed_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(peers, "dice_is_installed", lambda: False)  # it has a test of its own, and takes long to start
     args = inspire.Args(inspire=SHARED, studies=("adult",), people=30, fewer=2, answer_seeds=range(0), figures=tmp_path)
-    parts = tuple(part for part in inspire.PARTS if part != inspire.ANSWERS)
+    parts = tuple(part for part in inspire.PARTS if part not in ("named", inspire.ANSWERS))
     names = [row.name for row in inspire.inspire(replace(args, parts=parts))]
     assert len(names) == len(set(names))
     methods = ("AR", "FACE-knn", "FACE-epsilon", "random", "COLS", "P-COLS", "Onward")
@@ -298,6 +299,9 @@ def test_the_measures_are_those_of_the_definitions() -> None:
     assert found.proximity == pytest.approx(1.0 - ((0.5 + 1.0) / 4 + (0.6 + 1.0 + 1.0) / 4) / 2)
     assert found.sparsity == pytest.approx(1.0 - (2 / 4 + 3 / 4) / 2)
     assert summary([found])["PAC"][0] == pytest.approx(0.8)
+    nothing = measure(data, person, rows[:0], hidden, hidden, size=4)
+    assert np.isnan([summary([nothing])[name][0] for name in ("PAC", "Prox", "Spars")]).all()
+    assert summary([found, nothing])["Prox"][0] == pytest.approx(100.0 * found.proximity)
 
 
 @stored
