@@ -21,7 +21,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -29,12 +29,18 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.cli.flags.parsing import CommandParser
 from onward.streams.errors import OnwardError
 
 _PAGE_WIDTH = 100
+_HEADINGS = ("figure", "value", "unit", "reference", "aim")
+_COLUMNS = (">9", "<11", ">9", ">10")
+"""The sides and widths of all but the first."""
+_COLUMNS_WIDTH = 56
+"""What they take, with the spaces between them and the verdict."""
 _STARTED = time.monotonic()
 
 
@@ -172,43 +178,49 @@ def run(
     show: Callable[[Sequence[Row]], Iterable[Table]] | None = None,
     width: int = _PAGE_WIDTH,
 ) -> int:
-    """Parse, measure, print the table, write the rows; a failure is one line, and its exit code.
+    """Parse, measure, print the rows, write them; a failure is one line, and its exit code.
 
-    ``show`` gives the tables in the place of the plain one, ``width`` the characters they may take where standard
-    output is no terminal.
+    Each row is printed as soon as it is measured. ``show`` gives tables of all rows in their place, ``width`` the
+    characters that either may take where standard output is no terminal.
     """
     module = sys.modules[measure.__module__]
     command = f"python -m {module.__spec__.name}" if module.__spec__ else None
     try:
         args = parse(kind, module.__doc__, argv, command=command)
-        rows = list(measure(args))
+        console = Console(width=None if sys.stdout.isatty() else width)
+        measured = measure(args)
+        rows = list(_printed(measured, console) if show is None else measured)
     except OnwardError as error:
         for line in str(error).splitlines():
             print(f"error: {line}", file=sys.stderr)
         return error.exit_code
-    console = Console(width=None if sys.stdout.isatty() else width)
-    for printed in [table(rows)] if show is None else show(rows):
-        console.print(printed)
+    for table in () if show is None else show(rows):
+        console.print(table)
     if args.json is not None:
         args.json.parent.mkdir(parents=True, exist_ok=True)
         args.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
     return 0
 
 
-def table(rows: Iterable[Row]) -> Table:
-    """The rows for a terminal."""
-    shown = Table(box=None, header_style="bold", pad_edge=False)
-    shown.add_column("figure", no_wrap=True)
-    for column in ("value", "unit", "reference", "aim"):
-        shown.add_column(column, justify="left" if column == "unit" else "right")
-    shown.add_column("")
-    verdicts = {True: "[green]reached", False: "[red]not yet", None: ""}
-    for row in rows:
+def _printed(rows: Iterable[Row], console: Console) -> Iterator[Row]:
+    """The rows, each printed before the next one is asked for."""
+    names = max(len(_HEADINGS[0]), console.width - _COLUMNS_WIDTH)
+    verdicts = {True: ("reached", "green"), False: ("not yet", "red"), None: ("", "")}
+    for place, row in enumerate(rows):
+        if place == 0:
+            console.print(Text(_line(names, _HEADINGS).rstrip(), "bold"), soft_wrap=True)
         sign = ">=" if row.better == "higher" else "<="
         aim = "" if row.aim is None else f"{sign} {_number(row.aim)}"
         reference = "" if row.reference is None else _number(row.reference)
-        shown.add_row(row.name, _number(row.value), row.unit, reference, aim, verdicts[row.reached])
-    return shown
+        line = Text(_line(names, (row.name, _number(row.value), row.unit, reference, aim)))
+        line.append(*verdicts[row.reached]).rstrip()
+        console.print(line, soft_wrap=True)
+        yield row
+
+
+def _line(names: int, cells: Sequence[str]) -> str:
+    """A line whose first cell takes ``names`` characters, up to where the verdict stands."""
+    return "".join(f"{cell:{column}}  " for cell, column in zip(cells, (f"<{names}", *_COLUMNS), strict=True))
 
 
 def _number(value: float) -> str:

@@ -86,9 +86,15 @@ def summary(measures: Sequence[Measures], threshold: float = 1.0) -> dict[str, t
         "Val": 100.0 * np.array([one.validity for one in measures]),
         "EMC": np.array([one.emc for one in measures]),
     }
-    found = {name: (float(np.nanmean(column)), _standard_error(column)) for name, column in columns.items()}
+    found = {name: (_mean(column), _standard_error(column)) for name, column in columns.items()}
     deviations = (paid - pac * covered) / covered.mean() if covered.any() else paid
     return found | {"PAC": (float(pac), _standard_error(deviations))}
+
+
+def _mean(values: Array) -> float:
+    """The mean of the values that are known; not a number where none is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
 
 
 def _standard_error(values: Array) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,8 +29,8 @@ GRID = 8
 LARGEST_SET = 3
 """Features that it changes at most."""
 NEARBY = 500
-"""Rows around a person that its linear model is fitted to."""
-DICE = Kind("DiCE", "onward.benchmarks.peers.dice", {"method": "random", "count": 3}, "dice")
+"""Rows around a person that its linear model is fitted to, but at most half of the budget."""
+DICE = Kind("DiCE", "onward.benchmarks.peers.dice", {"method": "random"}, "dice")
 THRESHOLD = 0.5
 PATIENCE_SECONDS = 60.0
 """How long DiCE may take for a person."""
@@ -54,7 +55,7 @@ def actionable_recourse(data: DataSet, person: Rows, random: np.random.Generator
     The classifier has the last word; ``budget`` counts the rows of the linear model too. The authors' tool solves an
     integer program for it; here the changes of at most ``LARGEST_SET`` features on a grid are enumerated by cost.
     """
-    near = _neighbourhood(data, person, random)
+    near = _neighbourhood(data, person, random, min(NEARBY, budget // 2))
     linear = Ridge(1.0).fit(near / np.maximum(data.span, 1), _log_odds(data.score(near)))
     changes = [_changes(data, person, number, random) for number in data.editable.tolist()]
     queue: list[tuple[float, int, Rows]] = []
@@ -68,12 +69,13 @@ def actionable_recourse(data: DataSet, person: Rows, random: np.random.Generator
     rows = np.array([row for *_, row in queue]).reshape(-1, len(person))
     accepted = linear.predict(rows / np.maximum(data.span, 1)) >= 0.0
     order = [entry for entry, keep in zip(queue, accepted.tolist(), strict=True) if keep]
-    cheapest = np.array([row for *_, row in heapq.nsmallest(budget - len(near), order)]).reshape(-1, len(person))
-    return cheapest[data.accepts(cheapest)][:size] if len(cheapest) else cheapest
+    found = [row for *_, row in heapq.nsmallest(budget - len(near), order)]
+    cheapest = np.array(found, dtype=np.int64).reshape(-1, len(person))
+    return cheapest[data.accepts(cheapest)][:size]
 
 
-def _neighbourhood(data: DataSet, person: Rows, random: np.random.Generator) -> Rows:
-    rows = np.repeat(person[np.newaxis], NEARBY, axis=0)
+def _neighbourhood(data: DataSet, person: Rows, random: np.random.Generator, count: int) -> Rows:
+    rows = np.repeat(person[np.newaxis], count, axis=0)
     drawn = data.low + (random.random(rows.shape) * (data.span + 1)).astype(np.int64)
     return np.where(random.random(rows.shape) < 0.5, drawn, rows)
 
@@ -131,9 +133,24 @@ class Face:
         return np.asarray(self._nodes[nearest[np.sort(first)][:size]])
 
 
-def dice(data: DataSet, people: Rows) -> Sequence[Rows] | None:
-    """What DiCE, in its own environment, returns to people (n, F): a set each; None where it cannot be asked."""
-    if not installed([DICE]):
+def face(data: DataSet, people: Rows, size: int, budget: int, *, by_radius: bool) -> Sequence[Rows]:
+    """What FACE returns to people (n, F): a set each."""
+    graph = Face(data, people, budget, by_radius=by_radius)
+    return [graph.rows(number, size) for number in range(len(people))]
+
+
+@cache
+def dice_is_installed() -> bool:
+    """Whether DiCE can be asked; says once how it is installed where it is not."""
+    return bool(installed([DICE]))
+
+
+def ask_dice(data: DataSet, people: Rows, size: int) -> tuple[Sequence[Rows], float] | None:
+    """What DiCE, in its own environment, returns to people (n, F): a set each, and the processor seconds of all.
+
+    None where it cannot be asked.
+    """
+    if not dice_is_installed():
         return None
     with TemporaryDirectory(prefix="onward-bench-") as name:
         spec = Path(name) / "spec.yaml"
@@ -143,14 +160,16 @@ def dice(data: DataSet, people: Rows) -> Sequence[Rows] | None:
         encoded = [codec.encode_many([features_of(data, row) for row in part]) for part in (people, rows)]
         lowest, highest = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
         files = Files(spec.read_bytes(), network_of(data), encoded[1], labels, lowest, highest)
+    progress(f"{data.name}: DiCE")
     try:
-        with PeerProcess(DICE, files, PATIENCE_SECONDS) as peer:
+        kind = DICE._replace(options={**DICE.options, "count": size})
+        with PeerProcess(kind, files, PATIENCE_SECONDS) as peer:
             answer = peer.ask(encoded[0], np.full(len(people), THRESHOLD))
     except PeerError as error:
         progress(str(error))
         return None
     found = np.rint(codec.codes(answer.targets)).astype(np.int64)
-    return [_own(found, answer.whose, number) for number in range(len(people))]
+    return [_own(found, answer.whose, number) for number in range(len(people))], answer.seconds
 
 
 def _own(found: Rows, whose: NDArray[np.intp], number: int) -> Rows:

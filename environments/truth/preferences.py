@@ -45,23 +45,21 @@ class HiddenCosts:
     ----------
     cost
         The program's cost, whose shifts of columns are used, and not its samples.
-    shares
-        The share of people who can change each feature, (F,).
-    people
-        Their number n.
+    editable
+        The features that each of them can change, (n, F).
     random
         Of all draws.
     """
 
-    def __init__(self, cost: SampledCost, shares: Floats, people: int, random: np.random.Generator) -> None:
+    def __init__(self, cost: SampledCost, editable: NDArray[np.bool_], random: np.random.Generator) -> None:
         columns: Columns = cost.columns
         self._cost, self._feature_of = cost, columns.feature_of
-        self._editable = random.random((people, len(shares))) < shares
-        taste = random.exponential(size=self._editable.shape) * self._editable
+        self._editable = editable
+        taste = random.exponential(size=editable.shape) * editable
         total = taste.sum(axis=1, keepdims=True)
         self._ease = 1.0 - np.divide(taste, total, out=np.zeros_like(taste), where=total > 0.0)
-        self._linear = random.random((people, 1))
-        drawn = random.random((2, people, len(columns.feature_of)))
+        self._linear = random.random((len(editable), 1))
+        drawn = random.random((2, len(editable), len(columns.feature_of)))
         self._entering = np.where(columns.is_ordered, 1.0, drawn)
 
     def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
@@ -143,7 +141,10 @@ class HiddenCostWorld(TruthWorld):
 
 
 class PreferenceWorld(HiddenCostWorld):
-    """People each of whom can change some features only. ``know`` must be called before anything is suggested."""
+    """People each of whom can change some features only.
+
+    ``know``, or ``draw``, must be called before anything is suggested.
+    """
 
     most: ClassVar[float] = SATISFIED
 
@@ -151,7 +152,11 @@ class PreferenceWorld(HiddenCostWorld):
         """Draw what people find hard, in the unit of the programs' cost."""
         random = draws.generator(seed, draws.PREFERENCES)
         self.shares = shares_of(cost.columns.movable, random)
-        self._hidden = HiddenCosts(cost, self.shares, self.rejected, random)
+        self.draw(cost, random.random((self.rejected, len(self.shares))) < self.shares, random)
+
+    def draw(self, cost: SampledCost, editable: NDArray[np.bool_], random: np.random.Generator) -> None:
+        """Draw how hard each of S rejected people finds the features ``editable`` (S, F) that they can change."""
+        self._hidden = HiddenCosts(cost, editable, random)
 
     def with_options(self, most: int) -> Self:
         """The same world, whose programs suggest at most this number of options."""

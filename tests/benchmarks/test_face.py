@@ -100,6 +100,17 @@ def test_rows_are_printed_and_written(tmp_path, capsys):
     assert delay.split() == ["delay", "0.5", "s", "<=", "1", "reached"]
 
 
+def test_a_row_is_printed_before_the_next_one_is_measured(capsys):
+    printed = []
+
+    def slowly(args: Args) -> Iterator[Row]:
+        yield from measure(args)
+        printed.append(capsys.readouterr().out)
+
+    assert face.run(Args, slowly, []) == 0
+    assert [line.split()[0] for line in printed[0].splitlines()] == ["figure", "people", "delay"]
+
+
 def test_a_benchmark_can_show_tables_of_its_own(capsys):
     def show(rows):
         yield Table(*(row.name for row in rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,15 @@ import pytest
 
 from onward.benchmarks import inspire
 from onward.benchmarks.face import Row
-from onward.benchmarks.inspire_study import cols, corrected, sampler
+from onward.benchmarks.inspire_study import cols, corrected, figures, peers, sampler, tables
 from onward.benchmarks.inspire_study.data import DataSet, Feature, Network, load, load_people
-from onward.benchmarks.inspire_study.methods import subjects
+from onward.benchmarks.inspire_study.local_search import OBJECTIVES
+from onward.benchmarks.inspire_study.methods import Stored, dice, subjects
 from onward.benchmarks.inspire_study.metrics import measure, summary
 from onward.benchmarks.inspire_study.ours import network_of, onward
+from onward.benchmarks.inspire_study.play import play
 from onward.benchmarks.inspire_study.sampler import AS_CODED, AS_PRINTED, FORBIDDEN, cost_of, sample
+from onward.benchmarks.peers import process
 from onward.streams.errors import UsageError
 from onward.streams.programs.models.scoring import scorer
 
@@ -187,6 +191,82 @@ def test_the_network_has_one_hidden_layer() -> None:
         assert {name: file[name].shape for name in file} == {"W0": (20, 12), "b0": (20,), "W1": (2, 20), "b1": (2,)}
 
 
+# --- the other methods ------------------------------------------------------------------------------------------------
+
+
+def test_the_time_of_sets_that_were_made_for_all_at_once_is_shared_among_the_people() -> None:
+    data = toy()
+    crowd = subjects(data, data.people, 0, samples=5, hidden=5)
+    _, seconds = play(data, crowd, {"at once": Stored([data.people[:1]] * 3, 6.0), "each": lambda *_: data.people[:1]})
+    assert seconds["at once"] == 2.0
+    assert 0.0 <= seconds["each"] < 1.0
+
+
+def test_dice_without_its_environment_is_said_in_one_line_and_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(process, "BUILD", tmp_path)
+    peers.dice_is_installed.cache_clear()
+    assert dice(toy(), toy().people) == dice(toy(), toy().people) == {}
+    peers.dice_is_installed.cache_clear()
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "DiCE is left out: it is not installed (`make install-dice` does it)" in told
+
+
+def test_actionable_recourse_finds_rows_with_a_small_budget_and_answers_without_rows_with_a_tiny_one() -> None:
+    data, person = toy(), toy().people[0]
+    for budget, found in ((60, True), (2, False)):
+        rows = peers.actionable_recourse(data, person, np.random.default_rng(0), 3, budget)
+        assert rows.dtype == np.int64
+        assert bool(len(rows)) == found
+        assert data.accepts(rows).all()
+
+
+def test_the_distance_of_features_is_that_of_the_nearest_sample_by_the_features_that_differ() -> None:
+    subsets = np.array([[1, 1, 0, 0], [0, 0, 0, 1], [1, 1, 1, 0]], dtype=bool)
+    samples = np.array([[1, 1, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    assert figures._distances(subsets, samples) == pytest.approx([0.0, 3**0.5, 1.0])
+
+
+def test_a_figure_that_is_not_that_of_the_reference_misses_its_aim() -> None:
+    own = dict.fromkeys(tables.METRICS, (80.0, 0.6))
+    stored = {tables.STORED.get(metric, metric): 80.0 for metric in tables.METRICS}
+    stored |= {"FS_at_1": 81.0, "FS_at_1_se": 0.8, "Cov": 82.1, "Cov_se": 0.8, "Div": 81.0, "Prox": 82.0}
+    rows = {row.name.split()[0]: row for row in tables._agreement("adult", "COLS", own, stored)}
+    assert list(rows) == list(tables.METRICS)
+    assert rows["FS@1"].value == pytest.approx(1.0)  # of a standard error of .6 and .8
+    assert rows["Div"].value == pytest.approx(1.0 / (0.6 * 2**0.5))  # of twice its own
+    assert [name for name, row in rows.items() if not row.reached] == ["Cov", "Prox"]
+
+
+@stored
+@pytest.mark.slow
+def test_every_table_and_figure_is_printed_and_drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(peers, "dice_is_installed", lambda: False)  # it has a test of its own, and takes long to start
+    args = inspire.Args(inspire=SHARED, studies=("adult",), people=30, fewer=2, answer_seeds=range(0), figures=tmp_path)
+    parts = tuple(part for part in inspire.PARTS if part not in ("named", inspire.ANSWERS))
+    names = [row.name for row in inspire.inspire(replace(args, parts=parts))]
+    assert len(names) == len(set(names))
+    methods = ("AR", "FACE-knn", "FACE-epsilon", "random", "COLS", "P-COLS", "Onward")
+    expected = {
+        *(f"{metric} adult {method}" for metric in (*tables.METRICS, "time") for method in methods),
+        *(f"table 4, DIR-{metric} adult by sex, {method}" for metric in ("FS@1", "Cov") for method in methods),
+        *(f"table 6, DIR-{metric} adult by race, {method}" for metric in ("FS@1", "Cov") for method in methods),
+        *(f"table 9, another seed, 2 people, FS@1 adult {method}" for method in methods),
+        *(f"table 10, logistic regression, 2 people, FS@1 adult {method}" for method in methods),
+        *(f"table 11, FS@{k} adult {method}" for k in ("0.5", "1", "2", "3") for method in methods),
+        *(f"table 2, 2 people, EMC adult local search, {name}" for name in OBJECTIVES),
+        *(f"figure 4, 2 people, FS@1 adult {method}, 10000 budget" for method in methods),
+        *(f"figure 5, 2 people, FS@1 adult {method}, 30 options" for method in methods),
+        *(f"figure 6, 2 people, FS@1 adult {method}, 1000 samples" for method in ("COLS", "Onward")),
+        "figure 2, 2 people, FS@1 adult COLS, alpha 0.2 for 0.8",
+        "figure 3, 2 people, FS@1 adult COLS, drop (published)",
+    }
+    assert expected <= set(names)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"figure_{n}_adult.svg" for n in (4, 5, 6)]
+
+
 # --- the data, the metrics and the program ----------------------------------------------------------------------------
 
 
@@ -219,6 +299,9 @@ def test_the_measures_are_those_of_the_definitions() -> None:
     assert found.proximity == pytest.approx(1.0 - ((0.5 + 1.0) / 4 + (0.6 + 1.0 + 1.0) / 4) / 2)
     assert found.sparsity == pytest.approx(1.0 - (2 / 4 + 3 / 4) / 2)
     assert summary([found])["PAC"][0] == pytest.approx(0.8)
+    nothing = measure(data, person, rows[:0], hidden, hidden, size=4)
+    assert np.isnan([summary([nothing])[name][0] for name in ("PAC", "Prox", "Spars")]).all()
+    assert summary([found, nothing])["Prox"][0] == pytest.approx(100.0 * found.proximity)
 
 
 @stored

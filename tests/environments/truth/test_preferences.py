@@ -16,7 +16,8 @@ COLUMNS = Columns(np.array([0, 1, 2, 2]), np.array([True, True, True]))
 def hidden(people: int = 400, shares: tuple[float, ...] = (1.0, 1.0, 1.0)) -> HiddenCosts:
     population = np.random.default_rng(0).random((100, 4))
     cost = MixedCost(COLUMNS, population, samples=3, seed=0)
-    return HiddenCosts(cost, np.array(shares), people, np.random.default_rng(1))
+    random = np.random.default_rng(1)
+    return HiddenCosts(cost, random.random((people, len(shares))) < np.array(shares), random)
 
 
 def test_a_cost_is_between_nothing_and_the_number_of_changes_and_adds_up_over_features() -> None:
