@@ -80,8 +80,9 @@ def _told(trials: Trials, objective: Objective) -> Mapping[int, list[Told]]:
     aim = trials.aims.of(AUTO, PlanGenerator.name, objective.improvement, CHANGES)
     generator = PlanGenerator.build(trials.space(CHANGES), world.distinct[:0], objective).under(aim.score, aim.goal)
     applications = np.unique(world.who, return_index=True)[1][:PEOPLE]
-    shares = np.where(cost.columns.movable, CAN_CHANGE, 0.0)
-    hidden = HiddenCosts(cost, shares, len(applications), np.random.default_rng(world.distinct.shape[1]))
+    random, movable = np.random.default_rng(world.distinct.shape[1]), cost.columns.movable
+    editable = random.random((len(applications), len(movable))) < np.where(movable, CAN_CHANGE, 0.0)
+    hidden = HiddenCosts(cost, editable, random)
     found: dict[int, list[Told]] = {0: [], QUESTIONS: []}
     for number, application in enumerate(applications.tolist()):
         person = world.distinct[world.who[application]]
