@@ -156,7 +156,7 @@ def _orders(target: Indices, levels: Levels, tables: Tables, longest: int) -> In
     orders = np.empty((len(weights), longest), np.intp)
     for number, probability in enumerate(weights):
         cheapest_order(target, levels, tables, probability, orders[number])
-    return np.unique(orders, axis=0)
+    return orders if len(orders) == 1 else np.unique(orders, axis=0)
 
 
 def leaders(costs: Array, most: int) -> Indices:
