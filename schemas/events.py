@@ -229,7 +229,8 @@ class Option(Suggested, frozen=True, gc=False):
     is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
     where the program compares options by cost. ``suits`` is the share of sampled people for whom it is the cheapest of
-    the recourse; absent where the program's cost is known, and in a revised recourse. ``promise`` holds what the
+    the recourse, or how probably it is the best of several for a person who could be asked; absent where the program's
+    cost is known, and in a revised recourse. ``promise`` holds what the
     program's promise guarantees, as numbers by name; ``status`` is then open, until the recourse expires.
 
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
