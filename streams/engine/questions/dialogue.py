@@ -136,7 +136,7 @@ class Dialogue:
         if len(told) == 1:
             return None
         best = self._pool.losses(self._pool.costs.under(belief.weights))[told].argmin(axis=0)
-        return np.bincount(best, weights=belief.probability, minlength=len(told))
+        return np.asarray(np.bincount(best, weights=belief.probability, minlength=len(told)), dtype=np.float64)
 
     def options(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""
