@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
-from .options import OptionBatch, Outlook, Samples, probability
+from .options import OptionBatch, Outlook, Samples
+from .sigmoid import scalar_sigmoid
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -143,7 +144,7 @@ class Objective(NamedTuple):
             return [batch.outlook.probability(option) for option in options]
         assert self.improvement is not None, "without an improvement nothing is expected"
         log_odds = self.improvement.log_odds(batch.points[batch.point[options]], batch.people[whose])
-        return [probability(odds) for odds in log_odds.tolist()]
+        return [scalar_sigmoid(odds) for odds in log_odds.tolist()]
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""

@@ -13,22 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .costs import Preferences, SampledCost, Served, served
+from .sigmoid import scalar_sigmoid
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-LARGEST_ODDS = 700.0
-"""Of log odds beyond it no exponential is a number."""
-
 LEAST_HELP = math.log(0.8)
 """An option beside another helps with at least this share of its probability, as a logarithm: of several options people
 take the easiest, which would else be the one that helps least."""
-
-
-def probability(log_odds: float) -> float:
-    """The probability of these log odds."""
-    return 1.0 / (1.0 + math.exp(-max(log_odds, -LARGEST_ODDS)))
 
 
 class Outlook(NamedTuple):
@@ -49,7 +42,7 @@ class Outlook(NamedTuple):
 
     def probability(self, option: int) -> float:
         """How probably an option helps who carries it out."""
-        return probability(self.log_odds.item(option))
+        return scalar_sigmoid(self.log_odds.item(option))
 
     @property
     def log_probability(self) -> Array:

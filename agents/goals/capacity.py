@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from ..parameters import Interval
 from ..rounding import ROUNDING
+from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound
 from .components.places import Places
 from .components.rejected_share import rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
 from .components.search import NEGLIGIBLE, Search, between_candidates, lowest
-from .rounds import Aim, Prospects, RoundGoal, logit, sigmoid
+from .rounds import Aim, Prospects, RoundGoal
 
 
 class Capacity(RoundGoal):
@@ -79,7 +80,7 @@ class Capacity(RoundGoal):
     @property
     def candidates(self) -> Array:
         """Scores around the last goal; around the first threshold before there is one."""
-        scores: Array = sigmoid(self._search.candidates)
+        scores: Array = bounded_sigmoid(self._search.candidates)
         return scores
 
     @property
@@ -89,12 +90,12 @@ class Capacity(RoundGoal):
 
     def _learn(self, closed: ClosedRound) -> None:
         mean = self._newcomers.mean
-        self._newcomers.add(logit(closed.newcomers))
+        self._newcomers.add(bounded_logit(closed.newcomers))
         self._search.centre += self._newcomers.mean - mean
         self._returns.observe(closed.lag[closed.reached])
         if closed.places:
             if not self._places and closed.threshold > 0:
-                self._search.centre[0] = logit(closed.threshold)
+                self._search.centre[0] = bounded_logit(closed.threshold)
             self._places.add(closed.places)
 
     def aim(self, prospects: Prospects) -> Aim:
@@ -102,7 +103,7 @@ class Capacity(RoundGoal):
         logits, success = self._search.fine, between_candidates(prospects.success)
         aim = super().aim(prospects)
         self.expect_returns(prospects)
-        self._returns.expected[0] += prospects.weight * np.interp(logit(aim.score), logits, success.sum(axis=0))
+        self._returns.expected[0] += prospects.weight * np.interp(bounded_logit(aim.score), logits, success.sum(axis=0))
         return aim
 
     def expect_returns(self, prospects: Prospects) -> None:
@@ -114,12 +115,14 @@ class Capacity(RoundGoal):
             logits = self._search.fine
             share = self._rejected_share(prospects, logits)
             self._search.take(lowest(logits, share, 1.0 - self.coverage), prospects.success)
-        return float(sigmoid(self._search.centre[0]))
+        return float(bounded_sigmoid(self._search.centre[0]))
 
     def _rejected_share(self, prospects: Prospects, logits: Array) -> Array:
         """The expected rejected share (F,) of those who succeed, over the places that the next round may have."""
         rates, success = self.return_rates, between_candidates(prospects.success)
-        ahead = np.concatenate([self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, sigmoid(logits))])
+        ahead = np.concatenate(
+            [self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, bounded_sigmoid(logits))]
+        )
         back = np.minimum(success * rates[0], 1.0)
         shares = [
             chance * rejected_share(back, ahead, places, prospects.weight)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..parameters import Interval
+from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import ClosedRound
-from .rounds import Prospects, RoundGoal, logit, sigmoid
+from .rounds import Prospects, RoundGoal
 
 
 class Conformal(RoundGoal):
@@ -50,11 +51,11 @@ class Conformal(RoundGoal):
     def _learn(self, closed: ClosedRound) -> None:
         if closed.places and closed.threshold > 0:
             self._sums *= self.memory
-            self._sums += (logit(closed.threshold), 1.0)
+            self._sums += (bounded_logit(closed.threshold), 1.0)
 
     def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
         total, weight = self._sums.tolist()
-        return float(sigmoid(total / weight)) if weight else 0.5
+        return float(bounded_sigmoid(total / weight)) if weight else 0.5
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"sums": self._sums}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,28 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..parameters import Equipped
+from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound, Indices
 from .components.spread import Spread
 from .offset import ConformalOffset
 
 State = Mapping[str, NDArray[Any]]
 """Everything a goal has learned: arrays by name, of sizes that do not change."""
-
-LARGEST_LOGIT = 20.0
-"""Scores nearer to 0 or 1 than the sigmoid of this count as that."""
-
-SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
-
-
-def logit(score: Any) -> Any:
-    """The logits of scores, limited to ``LARGEST_LOGIT``."""
-    inside = np.minimum(np.maximum(score, SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
-    return np.log(inside / (1.0 - inside))
-
-
-def sigmoid(odds: Any) -> Any:
-    """The scores of logits."""
-    return 1.0 / (1.0 + np.exp(-np.minimum(np.maximum(odds, -LARGEST_LOGIT), LARGEST_LOGIT)))
 
 
 @dataclass(frozen=True)
@@ -132,7 +116,7 @@ class RoundGoal(Equipped, ABC):
         if closed.number <= self.round[0]:
             raise ValueError(f"round {closed.number} comes after round {self.round[0]}: rounds are observed in order")
         self.round[0] = closed.number
-        self.spread.add(logit(closed.newcomers))
+        self.spread.add(bounded_logit(closed.newcomers))
         self._learn(closed)
         if self.offset is not None:
             self.offset.observe(closed)
@@ -142,7 +126,7 @@ class RoundGoal(Equipped, ABC):
         score = forecast = self._score(prospects)
         number = self.round.item()
         if self.offset is not None:
-            score = float(sigmoid(logit(score) + self.spread.logits * self.offset.deviations))
+            score = float(bounded_sigmoid(bounded_logit(score) + self.spread.logits * self.offset.deviations))
         score = max(score, prospects.least_score)
         if self.offset is not None:
             self.offset.keep(number, score)

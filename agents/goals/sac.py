@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..actor import Actor, Arrays
+from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound
-from .rounds import Prospects, RoundGoal, logit, sigmoid
+from .rounds import Prospects, RoundGoal
 
 ROUNDS = 4
 """So many of the last rounds are seen."""
@@ -59,16 +60,16 @@ class Pool:
         """Add a closed round."""
         if not closed.places:
             return
-        newcomers = float(logit(closed.newcomers).mean()) if len(closed.newcomers) else None
+        newcomers = float(bounded_logit(closed.newcomers).mean()) if len(closed.newcomers) else None
         if newcomers is not None:
             self.sums *= MEMORY
             self.sums += (newcomers, 1.0)
         back, reached = len(closed.own_goal), closed.reached
         self.rounds[1:] = self.rounds[:-1].copy()
         self.rounds[0] = (
-            self._relative(float(logit(closed.threshold))),
+            self._relative(float(bounded_logit(closed.threshold))),
             0.0 if newcomers is None else self._relative(newcomers),
-            self._relative(float(logit(closed.own_goal).mean())) if back else 0.0,
+            self._relative(float(bounded_logit(closed.own_goal).mean())) if back else 0.0,
             math.log(max(len(closed.newcomers) + back, 1) / closed.places),
             back / closed.places,
             reached.sum() / closed.places,
@@ -77,7 +78,7 @@ class Pool:
 
     def goal(self, action: float) -> float:
         """The goal that an action in [-1, 1] says."""
-        return float(sigmoid(self.mean + SPAN * action))
+        return float(bounded_sigmoid(self.mean + SPAN * action))
 
     def _relative(self, odds: float) -> float:
         return min(max(odds - self.mean, -FARTHEST), FARTHEST)

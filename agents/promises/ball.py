@@ -121,13 +121,6 @@ def alpha_max(points: Array, norms: Array, weights: Array, bias: float, required
         return np.asarray((log_odds(points, weights, bias) - required) / norms)
 
 
-def logit(score: float) -> float:
-    """The log odds of a score in [0, 1]."""
-    if not 0.0 < score < 1.0:
-        return math.inf if score >= 1.0 else -math.inf
-    return math.log(score) - math.log1p(-score)
-
-
 @compiled
 def add_columns(points: Array, weights: Array, bias: float, odds: Array) -> None:
     """Write w x + b of each row to ``odds`` (n,)."""

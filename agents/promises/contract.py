@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..parameters import Equipped
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
+from ..sigmoid import scalar_logit
 from .ball import Array as Array
-from .ball import LpBall, alpha_max, logit
+from .ball import LpBall, alpha_max
 
 Counts = NDArray[np.intp]
 
@@ -102,7 +103,7 @@ class Promise(Equipped, ABC):
         """How far from a model others may be that certainly accept each of the targets (n, D) that it accepts, (n,)."""
         if not isinstance(score, LinearScore):
             return np.full(len(targets), math.inf)
-        return alpha_max(targets, self.metric.norms(targets), score.weights, score.bias, logit(required))
+        return alpha_max(targets, self.metric.norms(targets), score.weights, score.bias, scalar_logit(required))
 
     # --- words --------------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal, Protocol
 import numpy as np
 
 from ..parameters import Interval
-from .ball import Array, log_odds, logit
+from ..sigmoid import LARGEST_ODDS, bounded_sigmoid, scalar_logit
+from .ball import Array, log_odds
 from .contract import LinearScore, Promise, Score
 
-LARGEST = 700.0
-"""Log odds beyond it have the score of 0 or 1."""
 NOT_LINEAR = "its score is not linear, so no radius of its parameters bounds what retraining does: use `retrains`"
 
 Radius = Annotated[float | Literal["auto"], Interval(at_least=0)]
@@ -67,7 +66,7 @@ class WorstCaseScore:
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
         odds = self._models.worst_case(X, self.linear.weights, self.linear.bias)
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(odds, -LARGEST, LARGEST))))
+        return np.asarray(bounded_sigmoid(odds, LARGEST_ODDS))
 
 
 class RadiusPromise(Promise):
@@ -109,7 +108,7 @@ class RadiusPromise(Promise):
         if not isinstance(score, LinearScore) or self.misfit(score) is not None or not 0.0 < required < 1.0:
             return None
         row, models = target[np.newaxis], self.models
-        odds, norm = log_odds(row, score.weights, score.bias).item() - logit(required), models.norms(row).item()
+        odds, norm = log_odds(row, score.weights, score.bias).item() - scalar_logit(required), models.norms(row).item()
         numbers = {"radius": models.radius, "margin": odds - models.radius * norm}
         return numbers | {"alpha_max": odds / norm} if norm > 0.0 else numbers
 

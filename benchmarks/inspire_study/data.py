@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onward.agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
 from onward.streams.errors import UsageError
 
 Array = NDArray[np.float64]
@@ -98,7 +99,7 @@ class DataSet(NamedTuple):
         hidden, odds = self.network.hidden, self.network.output
         active = np.maximum(((rows - self.network.low) / self.network.width) @ hidden[0].T + hidden[1], 0.0)
         first, second = (active @ odds[0].T + odds[1]).T
-        probability: Array = 1.0 / (1.0 + np.exp(first - second))
+        probability: Array = bounded_sigmoid(second - first, LARGEST_ODDS)
         return probability
 
     def accepts(self, rows: Rows) -> Mask:

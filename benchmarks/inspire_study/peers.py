@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
+from onward.agents.sigmoid import bounded_logit
 from onward.benchmarks.face import progress
 from onward.benchmarks.peers.process import Files, Kind, PeerError, PeerProcess, installed
 from onward.benchmarks.peers.similar_rows import path_lengths
@@ -56,7 +57,7 @@ def actionable_recourse(data: DataSet, person: Rows, random: np.random.Generator
     integer program for it; here the changes of at most ``LARGEST_SET`` features on a grid are enumerated by cost.
     """
     near = _neighbourhood(data, person, random, min(NEARBY, budget // 2))
-    linear = Ridge(1.0).fit(near / np.maximum(data.span, 1), _log_odds(data.score(near)))
+    linear = Ridge(1.0).fit(near / np.maximum(data.span, 1), bounded_logit(data.score(near), 1e-6))
     changes = [_changes(data, person, number, random) for number in data.editable.tolist()]
     queue: list[tuple[float, int, Rows]] = []
     for count in range(1, LARGEST_SET + 1):
@@ -78,11 +79,6 @@ def _neighbourhood(data: DataSet, person: Rows, random: np.random.Generator, cou
     rows = np.repeat(person[np.newaxis], count, axis=0)
     drawn = data.low + (random.random(rows.shape) * (data.span + 1)).astype(np.int64)
     return np.where(random.random(rows.shape) < 0.5, drawn, rows)
-
-
-def _log_odds(score: Array) -> Array:
-    clipped = score.clip(1e-6, 1.0 - 1e-6)
-    return np.asarray(np.log(clipped / (1.0 - clipped)))
 
 
 def _changes(data: DataSet, person: Rows, number: int, random: np.random.Generator) -> list[tuple[int, int, float]]:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from ...agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
+
 Floats = NDArray[np.float64]
 
 LABEL_NOISE, LABEL_THRESHOLD = 0.05, 0.5
@@ -24,7 +26,7 @@ class WorldScore:
 
     def __call__(self, X: Floats, /) -> Floats:
         """The scores (n,) of encoded rows (n, D)."""
-        scores: Floats = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
+        scores: Floats = bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS)
         return scores
 
 

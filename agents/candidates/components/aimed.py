@@ -8,7 +8,7 @@ import numpy as np
 
 from ...goals import Goal
 from ...objective import Objective
-from ...options import LARGEST_ODDS
+from ...sigmoid import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...compiled import compiled
 from ...rounding import ROUNDING
+from ...sigmoid import scalar_logit
 from ..contract import Array, Indices, LinearScore, Mask
 from .grid import Grid, Layout, Steps
 
@@ -79,7 +80,7 @@ class LinearSets:
     def __init__(self, grid: Grid, score: LinearScore, required: float, most_changes: int) -> None:
         self._grid = grid
         self._weights = np.ascontiguousarray(score.weights)
-        self._bias, self._required = float(score.bias), math.log(required) - math.log1p(-required)
+        self._bias, self._required = float(score.bias), scalar_logit(required)
         self._most_changes = most_changes
         self._masks = _masks(min(most_changes, LARGEST_SET))
 

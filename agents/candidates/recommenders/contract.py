@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...compiled import compiled
+from ...sigmoid import logit
 from ..contract import Array, LinearScore, Mask
 
 SLACK = 1e-10
@@ -112,7 +113,7 @@ def task_of(score: LinearScore, people: Array, targets: Array, bounds: Bounds) -
     targets = np.clip(targets, 0.0, 1.0)
     aims = np.where(targets > 0.0, np.minimum(targets + SCORE_SLACK, 0.5 * (1.0 + targets)), 0.0)
     with np.errstate(divide="ignore"):
-        needed = np.log(aims) - np.log1p(-aims)
+        needed = logit(aims, 0.0)
     rising = np.clip(bounds.highest - people, 0.0, None)
     falling = np.clip(people - bounds.lowest, 0.0, None)
     room = np.where(weights > 0.0, rising, np.where(weights < 0.0, falling, 0.0))

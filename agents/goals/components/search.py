@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..rounds import LARGEST_LOGIT
+from ...sigmoid import LARGEST_LOGIT
 from .spread import Spread
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from onward.agents.actor import Actor, Arrays
 from onward.agents.candidates.contract import Array
 from onward.agents.candidates.recommenders.contract import Recommender, Task, gained
-from onward.benchmarks.competition.recommenders.wachter import sigmoid
+from onward.agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
 
 MOST_STEP = 0.1
 """The largest change of a feature in one step of the policy, in the direction that raises the score or back."""
@@ -51,10 +51,10 @@ class Phi(Recommender):
 
     def changes(self, task: Task) -> Array:
         """The changes, (n, D), after the policy's steps."""
-        found, target = np.zeros_like(task.room), sigmoid(task.required)
+        found, target = np.zeros_like(task.room), bounded_sigmoid(task.required, LARGEST_ODDS)
         for _ in range(STEPS):
             missing = task.missing - gained(found, task.gain)
-            going = np.abs(sigmoid(task.required - missing) - target) > self._tolerance
+            going = np.abs(bounded_sigmoid(task.required - missing, LARGEST_ODDS) - target) > self._tolerance
             if not going.any():
                 break
             step = MOST_STEP * self._actor(inputs(task.targets(found), target, missing))

@@ -8,6 +8,7 @@ import numpy as np
 
 from onward.agents.candidates.contract import Array
 from onward.agents.candidates.recommenders.contract import Recommender, Task, gained
+from onward.agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
 
 DECAY, SQUARE_DECAY = 0.9, 0.999
 """Of Adam's means of the gradient and of its square."""
@@ -59,9 +60,9 @@ class Wachter(Recommender):
         """The changes, (n, D), at which the descent ends."""
         found, weight = np.zeros_like(task.room), self._weight
         mean, square, going = np.zeros_like(found), np.zeros_like(found), np.ones(len(found), dtype=np.bool_)
-        target = sigmoid(task.required)
+        target = bounded_sigmoid(task.required, LARGEST_ODDS)
         for step in range(1, self._steps + 1):
-            score = sigmoid(task.required - task.missing + gained(found, task.gain))
+            score = bounded_sigmoid(task.required - task.missing + gained(found, task.gain), LARGEST_ODDS)
             going &= np.abs(score - target) > self._tolerance
             if not going.any():
                 break
@@ -78,8 +79,3 @@ class Wachter(Recommender):
     def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
         """The changes, (n, D): their sum is the distance."""
         return changes
-
-
-def sigmoid(odds: Array) -> Array:
-    """The score of log odds."""
-    return np.asarray(1.0 / (1.0 + np.exp(-odds)))

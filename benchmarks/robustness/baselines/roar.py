@@ -9,6 +9,7 @@ import numpy as np
 
 from onward.agents.candidates.contract import Array
 from onward.agents.promises.ball import LpBall
+from onward.agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
 
 
 class Roar:
@@ -44,7 +45,7 @@ class Roar:
         x, first, second = people.astype(np.float64), np.zeros_like(people), np.zeros_like(people)
         for step in range(1, self._steps + 1):
             worst = self._weights + self._shift(x)
-            share = 1.0 / (1.0 + np.exp(np.clip(self._ball.worst_case(x, self._weights, self._bias), -700.0, 700.0)))
+            share = bounded_sigmoid(-self._ball.worst_case(x, self._weights, self._bias), LARGEST_ODDS)
             slope = -share[:, np.newaxis] * worst + trade * np.sign(x - people)
             first = 0.9 * first + 0.1 * slope
             second = 0.999 * second + 0.001 * slope**2

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onward.agents.candidates.contract import Array, Score
+from onward.agents.sigmoid import LARGEST_ODDS, bounded_sigmoid, logit
 
 EDGE = 1e-6
 """Scores nearer to 0 or 1 count as that, so that their log odds are finite."""
@@ -21,13 +22,12 @@ class Surrogate:
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
-        return np.asarray(1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias))))
+        return np.asarray(bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS))
 
 
 def log_odds_of(score: Score, rows: Array) -> Array:
     """A model's log odds, (n,), of rows (n, D)."""
-    scores = np.clip(score(rows), EDGE, 1.0 - EDGE)
-    return np.asarray(np.log(scores) - np.log1p(-scores))
+    return logit(score(rows), EDGE)
 
 
 def gradient_surrogate(score: Score, point: Array, step: float = 1e-4) -> Surrogate:

@@ -10,8 +10,9 @@ import numpy as np
 
 from onward.agents.parameters import Interval
 from onward.agents.promises import Promise, registry
-from onward.agents.promises.ball import log_odds, logit
+from onward.agents.promises.ball import log_odds
 from onward.agents.promises.contract import Array, LinearScore, Score
+from onward.agents.sigmoid import scalar_logit
 
 
 @registry.add
@@ -81,7 +82,7 @@ class Distance(Promise):
         """The log odds that each target has to spare."""
         if not isinstance(score, LinearScore):
             return np.full(len(targets), math.inf)
-        return log_odds(targets, score.weights, score.bias) - logit(required)
+        return log_odds(targets, score.weights, score.bias) - scalar_logit(required)
 
     @classmethod
     def in_words(cls, guarantee: Mapping[str, float]) -> str | None:

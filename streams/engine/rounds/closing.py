@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from ....agents.candidates import LinearScore
-from ....agents.goals.rounds import logit
+from ....agents.sigmoid import bounded_logit
 from ....schemas.encoding import Problem
 from ....schemas.events import Coverage, Drifted, Threshold
 from ....schemas.headers import format_time
@@ -158,9 +158,9 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
 def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> tuple[Drifted, ...]:
     """Which of threshold and newcomers have changed: watched as logits, in rounds that tell of them."""
     learners, drifted = rounds.learners, list[Drifted]()
-    if closing.places and closing.rejected and learners.threshold_drift.update(float(logit(closing.threshold))):
+    if closing.places and closing.rejected and learners.threshold_drift.update(float(bounded_logit(closing.threshold))):
         drifted.append("threshold")
-    if len(newcomers) and learners.newcomer_drift.update(float(np.mean(logit(newcomers)))):
+    if len(newcomers) and learners.newcomer_drift.update(float(np.mean(bounded_logit(newcomers)))):
         drifted.append("newcomers")
     return tuple(drifted)
 

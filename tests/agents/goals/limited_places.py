@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.goals import ClosedRound, Prospects, RoundGoal
-from onward.agents.goals.rounds import logit, sigmoid
+from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class LimitedPlaces:
     places
         The places of a round, by its number.
     reach
-        Of the people turned down each reaches a goal of logit z with the probability sigmoid(reach - z).
+        Of the people turned down each reaches a goal of logit z with the probability bounded_sigmoid(reach - z).
     newcomers, triers
         How many people come to a round, and how many of those turned down try.
     centre, scale
@@ -68,12 +68,12 @@ class LimitedPlaces:
 
     def chance(self, score: Array | float) -> Array:
         """The probability that a person who tries reaches scores."""
-        chance: Array = np.asarray(sigmoid(self.reach - (logit(score) - self.centre(0)) / self.scale))
+        chance: Array = np.asarray(bounded_sigmoid(self.reach - (bounded_logit(score) - self.centre(0)) / self.scale))
         return chance
 
     def _close(self, goal: RoundGoal, number: int, told: list[Told], random: np.random.Generator) -> float:
         """Give the places, by score and a draw; the accepted share of those who come back with their goal."""
-        newcomers = sigmoid(self.centre(number) + self.scale * random.normal(size=self.newcomers))
+        newcomers = bounded_sigmoid(self.centre(number) + self.scale * random.normal(size=self.newcomers))
         back = [(one.goal, number - one.number) for one in told for lag in one.back_after if number - one.number == lag]
         own_goal, lag = np.array([score for score, _ in back]), np.array([lag for _, lag in back], np.int64)
         score, places = np.concatenate([newcomers, own_goal]), self.places(number)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onward.agents.goals import ClosedRound, Prospects
 from onward.agents.goals.capacity import Capacity
 from onward.agents.goals.components.search import STEPS
-from onward.agents.goals.rounds import logit, sigmoid
+from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.tests.agents.goals.limited_places import LimitedPlaces
 
 NOBODY = {
@@ -25,7 +25,7 @@ NOBODY = {
 
 def closed(number: int, places: int = 3) -> ClosedRound:
     """A round of ten newcomers with logits from -1 to 1, without anybody who comes back."""
-    scores = sigmoid(np.linspace(-1.0, 1.0, 10))
+    scores = bounded_sigmoid(np.linspace(-1.0, 1.0, 10))
     return ClosedRound(number, places, float(scores[-places]), scores, **NOBODY)
 
 
@@ -58,7 +58,9 @@ def after(places: list[int], announced: int | None = None, newcomers: list[int] 
         one = closed(number, max(count, 1))
         people = 10 if newcomers is None else newcomers[number]
         goal.observe(replace(one, places=count, newcomers=one.newcomers[:: 10 // people][:people]))
-    return goal.aim(Prospects(np.tile(sigmoid(3.0 - logit(goal.candidates)), (8, 1)), places=announced)).score
+    return goal.aim(
+        Prospects(np.tile(bounded_sigmoid(3.0 - bounded_logit(goal.candidates)), (8, 1)), places=announced)
+    ).score
 
 
 def test_unannounced_places_are_those_of_the_last_rounds_that_had_any_and_of_the_last_one_most():
@@ -84,9 +86,11 @@ def test_better_or_worse_newcomers_move_the_search_in_the_round_in_which_they_co
     goal = Capacity(0.95, 1)
     for number in range(20):
         goal.observe(closed(number))
-        before = logit(goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (5, 1)))).score)
-    goal.observe(replace(closed(20), newcomers=sigmoid(np.linspace(-1.0, 1.0, 10) + jump)))
-    assert logit(goal.candidates)[len(STEPS) // 2] - before == pytest.approx(jump, abs=0.7)
+        before = bounded_logit(
+            goal.aim(Prospects(np.tile(bounded_sigmoid(1.0 - bounded_logit(goal.candidates)), (5, 1)))).score
+        )
+    goal.observe(replace(closed(20), newcomers=bounded_sigmoid(np.linspace(-1.0, 1.0, 10) + jump)))
+    assert bounded_logit(goal.candidates)[len(STEPS) // 2] - before == pytest.approx(jump, abs=0.7)
 
 
 @pytest.mark.parametrize(("scale", "centre"), [(0.05, 0.0), (0.05, -4.0), (3.0, 2.0)])
@@ -99,7 +103,7 @@ def test_scores_on_another_scale_have_the_same_goals_on_that_scale(scale, centre
         aim = goal.aim
         goal.aim = lambda prospects: found.append(aim(prospects)) or found[-1]
         rounds.coverage(goal, 40, seed=2)
-        return (logit(np.array([one.score for one in found])) - centre) / scale
+        return (bounded_logit(np.array([one.score for one in found])) - centre) / scale
 
     assert goals(scale, centre)[5:] == pytest.approx(goals(1.0, 0.0)[5:], abs=0.1)
 
@@ -139,7 +143,9 @@ def test_a_sample_whose_people_stand_for_ten_has_the_goal_of_ten_times_as_many_p
     def goals(people: int, weight: float) -> float:
         goal = Capacity(0.95, 1, offset=False)
         goal.observe(closed(0))
-        return goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (people, 1)), weight)).score
+        return goal.aim(
+            Prospects(np.tile(bounded_sigmoid(1.0 - bounded_logit(goal.candidates)), (people, 1)), weight)
+        ).score
 
     assert goals(20, 10.0) == pytest.approx(goals(200, 1.0), abs=0.005)
     assert goals(20, 1.0) < goals(200, 1.0) - 0.015
@@ -151,7 +157,7 @@ def test_success_is_expected_at_the_score_that_is_told_with_the_offset():
     for number in range(30):
         goal.observe(closed(number))
         goal.offset.theta[0] = 9.0
-        goal.aim(Prospects(np.tile(sigmoid(2.0 - 4.0 * logit(goal.candidates)), (8, 1))))
+        goal.aim(Prospects(np.tile(bounded_sigmoid(2.0 - 4.0 * bounded_logit(goal.candidates)), (8, 1))))
     assert goal.return_rates[0] > 0.8
 
 
@@ -212,9 +218,9 @@ def told(returned: bool, open_goal: float | None, success: float = 1.0, beyond: 
             replace(closed(number), own_goal=np.full(len(back), 0.6), lag=back, reached=reached, accepted=reached)
         )
         waits = np.full(3, 0.6), np.full(3, 2), three
-        goal.aim(Prospects(np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1)), 1.0, *waits))
+        goal.aim(Prospects(np.tile(bounded_sigmoid(1.0 - bounded_logit(goal.candidates)), (6, 1)), 1.0, *waits))
     goal.observe(closed(10))
-    chance = np.tile(sigmoid(1.0 - logit(goal.candidates)), (6, 1))
+    chance = np.tile(bounded_sigmoid(1.0 - bounded_logit(goal.candidates)), (6, 1))
     promised = (goal.candidates[len(STEPS) // 2] if open_goal is None else open_goal) + beyond
     return goal.aim(Prospects(chance, 1.0, promised * three, np.full(3, 2), success * three)).score
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects, RoundGoal, round_registry
-from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import Sac, goal_policy
+from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.tests.support.goal_policies import untrained
 
 
@@ -32,7 +32,11 @@ kinds = st.sampled_from([(name, offset) for name in KINDS for offset in (False, 
 def random_round(random: np.random.Generator, number: int, horizon: int) -> ClosedRound:
     """A round with any number of people and places, often none, and scores that are often equal."""
     new, back = random.integers(0, 12), random.integers(0, 6)
-    scores = sigmoid(random.normal(size=new)) if random.random() < 0.7 else np.full(new, random.choice([0.0, 0.5, 1.0]))
+    scores = (
+        bounded_sigmoid(random.normal(size=new))
+        if random.random() < 0.7
+        else np.full(new, random.choice([0.0, 0.5, 1.0]))
+    )
     reached = random.random(back) < 0.6
     return ClosedRound(
         number=number,
@@ -137,8 +141,8 @@ def test_the_conformal_goal_is_the_mean_of_the_logits_of_thresholds_of_which_a_r
     goal, nobody = KINDS["conformal"](0.9, 1, offset=False, memory=0.5), np.empty(0)
     back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
     for number, odds in enumerate([1.0, -2.0, 0.5]):
-        goal.observe(ClosedRound(number, 3, float(sigmoid(odds)), np.full(5, 0.5), **back))
-    assert logit(goal.aim(Prospects()).score) == pytest.approx((0.25 * 1.0 + 0.5 * -2.0 + 0.5) / 1.75)
+        goal.observe(ClosedRound(number, 3, float(bounded_sigmoid(odds)), np.full(5, 0.5), **back))
+    assert bounded_logit(goal.aim(Prospects()).score) == pytest.approx((0.25 * 1.0 + 0.5 * -2.0 + 0.5) / 1.75)
 
 
 @every
@@ -177,8 +181,10 @@ def stationary_coverage(goal: RoundGoal, seed: int) -> float:
     """
     random, told, shares = np.random.default_rng(seed), 0.5, []
     for number in range(ROUNDS):
-        newcomers = sigmoid(random.normal(size=NEWCOMERS))
-        success = random.random(TRIERS) < sigmoid(2.0 - logit(told)) if number else np.zeros(TRIERS, bool)
+        newcomers = bounded_sigmoid(random.normal(size=NEWCOMERS))
+        success = (
+            random.random(TRIERS) < bounded_sigmoid(2.0 - bounded_logit(told)) if number else np.zeros(TRIERS, bool)
+        )
         score = np.concatenate([newcomers, np.full(success.sum(), told), np.full((~success).sum(), 0.01)])
         order = np.lexsort((random.random(len(score)), -score))
         place = np.zeros(len(score), bool)
@@ -188,7 +194,7 @@ def stationary_coverage(goal: RoundGoal, seed: int) -> float:
         goal.observe(ClosedRound(number, PLACES, float(score[place].min()), newcomers, *back))
         if number and success.any():
             shares.append(place[NEWCOMERS:][reached].mean())
-        chance = np.tile(sigmoid(2.0 - logit(goal.candidates)), (TRIERS, 1))
+        chance = np.tile(bounded_sigmoid(2.0 - bounded_logit(goal.candidates)), (TRIERS, 1))
         told = goal.aim(Prospects(chance) if goal.needs_prospects else Prospects()).score
     return float(np.mean(shares))
 

@@ -9,9 +9,9 @@ import pytest
 
 from onward.agents.actor import Actor, load_arrays, save_arrays
 from onward.agents.goals import Aim, ClosedRound, Prospects
-from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, Pool, Sac, goal_policy
 from onward.agents.goals.sac_training import Played, SacTraining, Settings, reward
+from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.agents.soft_actor_critic import Learning
 from onward.tests.support.goal_policies import constant
 
@@ -21,12 +21,12 @@ SMALL = Settings(lessons=10, rounds=25, warm_up=1, learning=Learning(batch=128, 
 def closed(number: int = 0, **changes: object) -> ClosedRound:
     """A round of four newcomers with a mean logit of 0, three who came back, and two places."""
     back = {
-        "own_goal": sigmoid(np.array([1.0, 1.0, 2.5])),
+        "own_goal": bounded_sigmoid(np.array([1.0, 1.0, 2.5])),
         "lag": np.array([1, 1, 2]),
         "reached": np.array([True, True, False]),
         "accepted": np.array([True, False, False]),
     }
-    newcomers = sigmoid(np.array([-1.0, 0.0, 0.0, 1.0]))
+    newcomers = bounded_sigmoid(np.array([-1.0, 0.0, 0.0, 1.0]))
     return ClosedRound(**{"number": number, "places": 2, "threshold": 0.5, "newcomers": newcomers, **back, **changes})
 
 
@@ -39,7 +39,7 @@ def equipped(horizon: int, arrays: dict[str, np.ndarray]) -> Sac:
 
 def shares(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """RR and RF of goals with these logits, in every round of the practice."""
-    return sigmoid(2.0 * odds - 1.0), sigmoid(2.0 - 2.0 * odds)
+    return bounded_sigmoid(2.0 * odds - 1.0), bounded_sigmoid(2.0 - 2.0 * odds)
 
 
 class SameEveryRound:
@@ -55,7 +55,7 @@ class SameEveryRound:
 
     def step(self, goals: np.ndarray) -> Played:
         self.round += 1
-        return Played(self._closed(), *shares(logit(goals)))
+        return Played(self._closed(), *shares(bounded_logit(goals)))
 
     def _closed(self) -> list[ClosedRound]:
         return [closed(self.round) for _ in self.number]
@@ -82,10 +82,10 @@ def test_a_round_without_places_is_not_seen() -> None:
 def test_better_newcomers_move_the_goal_as_they_move() -> None:
     goals = [equipped(2, constant(0.4)) for _ in range(2)]
     for goal, shift in zip(goals, (0.0, 0.7), strict=True):
-        goal.observe(closed(newcomers=sigmoid(np.array([-1.0, 0.0, 0.0, 1.0]) + shift)))
+        goal.observe(closed(newcomers=bounded_sigmoid(np.array([-1.0, 0.0, 0.0, 1.0]) + shift)))
     one, other = (goal.aim(Prospects()) for goal in goals)
-    assert logit(other.score) - logit(one.score) == pytest.approx(0.7)
-    assert one == Aim(pytest.approx(sigmoid(2.0 * np.tanh(0.4))), 2, one.score)
+    assert bounded_logit(other.score) - bounded_logit(one.score) == pytest.approx(0.7)
+    assert one == Aim(pytest.approx(bounded_sigmoid(2.0 * np.tanh(0.4))), 2, one.score)
 
 
 def test_a_goal_without_its_policy_says_so() -> None:
@@ -142,7 +142,7 @@ def test_a_short_training_learns_the_goal_with_the_best_reward() -> None:
     goal = equipped(1, training.export())
     for number in range(5):
         goal.observe(closed(number))
-    assert earned(logit(goal.aim(Prospects()).score)) > best - 0.5
+    assert earned(bounded_logit(goal.aim(Prospects()).score)) > best - 0.5
 
 
 @pytest.mark.rl

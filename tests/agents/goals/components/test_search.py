@@ -7,7 +7,7 @@ import pytest
 
 from onward.agents.goals.components.search import FIRST_WIDENING, STEPS, Search, between_candidates
 from onward.agents.goals.components.spread import Spread
-from onward.agents.goals.rounds import LARGEST_LOGIT
+from onward.agents.sigmoid import LARGEST_LOGIT
 
 POSSIBLE = np.full((3, len(STEPS)), 0.5)
 """Three people who may reach any candidate."""

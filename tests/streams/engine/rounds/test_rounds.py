@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.agents.goals.rounds import logit, sigmoid
 from onward.agents.goals.sac import SPAN, goal_policy
+from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.schemas.events import Application, Model, ModelDecision, NoRecourse, Outcome, Recourse
 from onward.schemas.headers import format_time
 from onward.streams.engine.rounds import closing
@@ -538,7 +538,7 @@ def expected_goal(tape, incomes, action):
     """What a policy that always does the same says of newcomers with these incomes, with two debts."""
     codec, score = tape.run.programs["loan"].codec, tape.run.programs["loan"].bundle.model.score
     rows = codec.encode_many([{"region": "north", "income": float(income), "debts": 2} for income in incomes])
-    return sigmoid(logit(score(rows)).mean() + SPAN * np.tanh(action))
+    return bounded_sigmoid(bounded_logit(score(rows)).mean() + SPAN * np.tanh(action))
 
 
 def test_a_learned_goal_says_what_its_policy_says_of_the_newcomers(tmp_path):
