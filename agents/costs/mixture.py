@@ -19,7 +19,7 @@ SCALES, SCALE_MASS = (1.0, 3.0), (0.9, 0.08)
 the mean and covariance of all."""
 PARTICLES = 48
 """Samples of each component that describe a person who is asked."""
-ROUNDING = 1e-9
+VARIANCE_ROUNDING = 1e-9
 """A variance may be this much below 0, as a share of the largest."""
 
 
@@ -147,7 +147,7 @@ def _factor(covariance: Array) -> Array:
             raise ValueError("the prior holds a negative standard deviation")
         return np.diag(covariance)
     variances, axes = np.linalg.eigh(covariance)
-    if not np.allclose(covariance, covariance.T) or variances.min() < -ROUNDING * abs(variances).max():
+    if not np.allclose(covariance, covariance.T) or variances.min() < -VARIANCE_ROUNDING * abs(variances).max():
         raise ValueError("a covariance of the prior is not symmetric, or has a negative variance")
     factor: Array = axes * np.sqrt(np.maximum(variances, 0.0))
     return factor

@@ -24,7 +24,8 @@ UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if n
 
 MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
-ROUNDING = 1.0 + 1e-9
+SLIGHTLY_MORE = 1.0 + 1e-9
+"""Of a size, so that a digit that equals it is not missed by rounding."""
 COUNTED = 20.0
 """Whole numbers of a smaller range are units that people count; every change of them is one that somebody can make."""
 
@@ -125,7 +126,7 @@ def _usual_difference(values: NDArray[np.float64], width: float) -> float:
     low, high = np.quantile(values, [0.25, 0.75]).tolist()
     size = (high - low) or width / 4.0
     power = 10.0 ** math.floor(math.log10(size))
-    return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * ROUNDING)
+    return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * SLIGHTLY_MORE)
 
 
 def _median(column: Column) -> float:

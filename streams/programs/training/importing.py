@@ -50,7 +50,7 @@ CHECKED_ROWS = 2000
 """Rows on which flattened trees must score as onnxruntime does."""
 FITTED = 0.75
 """The share of the rows that say whether changes help. The others measure how far that can be believed."""
-ROUNDING = 1e-5
+FLOAT32_ROUNDING = 1e-5
 """How far sums of float32 may be from those of float64."""
 
 
@@ -155,7 +155,7 @@ def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> l
 
 
 def _agree(trees: TreeSum, model: OnnxModel, X: Floats) -> bool:
-    return keeps_rows_apart(trees.score, X) and bool(np.abs(trees.score(X) - model.score(X)).max() <= ROUNDING)
+    return keeps_rows_apart(trees.score, X) and bool(np.abs(trees.score(X) - model.score(X)).max() <= FLOAT32_ROUNDING)
 
 
 def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:
