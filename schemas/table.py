@@ -164,12 +164,12 @@ def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) ->
     taken: set[str] = set()
     for number, (line, name, row) in enumerate(zip(raw.lines, names, rows, strict=True)):
         if number not in raw.uneven and (not name or name in taken):
-            what = f"the name {name!r} is given twice" if name else "the name is empty"
-            problems.append(TableError(raw.file, line, id_column, what))
+            fault = f"the name {name!r} is given twice" if name else "the name is empty"
+            problems.append(TableError(raw.file, line, id_column, fault))
         elif number not in wrong:
             people[name] = row
-        who = f"{name}: " if id_column is not None and number not in raw.uneven and name else ""
-        problems += [TableError(raw.file, line, None, f"{who}{message}") for message in wrong.get(number, ())]
+        prefix = f"{name}: " if id_column is not None and number not in raw.uneven and name else ""
+        problems += [TableError(raw.file, line, None, f"{prefix}{message}") for message in wrong.get(number, ())]
         taken.add(name)
     return PeopleRead(people, problems)
 

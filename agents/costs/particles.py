@@ -51,8 +51,8 @@ def answer_probabilities(costs: Array, cap: float, response: Response) -> Array:
     picks = response.probability(costs)
     if math.isinf(cap):
         return np.concatenate([picks, np.zeros_like(picks[:1])])
-    some = np.where((costs < cap).any(axis=0), 1.0 - UNSURE, UNSURE)
-    return np.concatenate([picks * some, 1.0 - some[np.newaxis]])
+    any_plan = np.where((costs < cap).any(axis=0), 1.0 - UNSURE, UNSURE)
+    return np.concatenate([picks * any_plan, 1.0 - any_plan[np.newaxis]])
 
 
 class Particles:

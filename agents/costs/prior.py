@@ -72,8 +72,8 @@ class SampledPrior:
 
 def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> PlanCosts:
     """What targets (n, D) cost a person (D,) under any sample of a distribution, whatever the order of steps."""
-    numbers, nobody = np.arange(len(targets)), np.zeros(len(targets), np.intp)
-    shifts = cost.shifts(targets, person[np.newaxis], numbers, nobody)
+    numbers, first_person = np.arange(len(targets)), np.zeros(len(targets), np.intp)
+    shifts = cost.shifts(targets, person[np.newaxis], numbers, first_person)
     return PlanCosts(shifts, numbers[:, np.newaxis], cap=cost.cap)
 
 

@@ -25,7 +25,7 @@ class Outlooks:
         assert world.training is not None, "the world is made of its data"
         codec = FeatureCodec(spec)
         self._world, self._people, self._of = world, world.distinct, {}
-        first = {int(row): t for t, row in reversed(list(enumerate(world.who)))}
+        first = {int(row): t for t, row in reversed(list(enumerate(world.row_of)))}
         options = [world.feasible(first[row]) for row in range(len(self._people))]
         execution = [world.execution(first[row])[own] for row, own in enumerate(options)]
         ends = np.cumsum([0, *map(len, options)])
@@ -38,7 +38,7 @@ class Outlooks:
 
     def __call__(self, t: int, instances: Indices, execution: Floats) -> Outlook:
         """That of some of application t's instances (F,), with the execution probabilities (F,) that are told."""
-        all_of, outlook = self._of[int(self._world.who[t])]
+        all_of, outlook = self._of[int(self._world.row_of[t])]
         own = outlook.at(np.searchsorted(all_of, instances))
         told = assumed_effort(execution)
         total = own.effort.sum(axis=1)

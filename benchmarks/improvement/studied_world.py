@@ -40,21 +40,21 @@ class StudiedWorld(ImprovementWorld):
 
     def person(self, t: int) -> Floats:
         """The encoded features of application t, (D,)."""
-        encoded: Floats = self.distinct[self.who[t]]
+        encoded: Floats = self.distinct[self.row_of[t]]
         return encoded
 
     def feasible(self, t: int) -> Indices:
         """The instances that application t can become, ascending, (F,)."""
-        return np.flatnonzero(self._feasible[self.who[t]])
+        return np.flatnonzero(self._feasible[self.row_of[t]])
 
     def execution(self, t: int) -> Floats:
         """The execution probabilities of all instances for application t under the l1 cost, (K,)."""
-        row: Floats = self._execution[self.who[t]]
+        row: Floats = self._execution[self.row_of[t]]
         return row
 
     def oracle_among(self, t: int, valid: NDArray[np.bool_]) -> float:
         """The largest expected reward of a feasible instance among those of ``valid`` (K,); 0 when there is none."""
-        who = int(self.who[t])
+        who = int(self.row_of[t])
         return float(np.where(self._feasible[who] & valid, self._expected[who], 0.0).max(initial=0.0))
 
     @classmethod
@@ -97,4 +97,4 @@ def _delays(people: People, delay: float | Callable[[Row], float]) -> float | Fl
     if not callable(delay):
         return delay
     own = np.array([delay(row) for row in people.rows])
-    return own[people.who[people.rejected]]
+    return own[people.row_of[people.rejected]]

@@ -55,7 +55,7 @@ class Server:
     """
 
     def __init__(self, program: Program, world: PreferenceWorld) -> None:
-        self.program, self._who = program, world.who
+        self.program, self._row_of = program, world.row_of
         self._batch: OptionBatch = propose(program, CurrentModel.of(program, program.bundle), world.distinct)
         self._learner = program.learner()
 
@@ -70,7 +70,7 @@ class Server:
     def shown(self, t: int, preferences: Preferences) -> Options:
         """The options that application t is shown."""
         batch = self._batch.under(preferences) if preferences.picks else self._batch
-        options = batch.of(int(self._who[t]))
+        options = batch.of(int(self._row_of[t]))
         picks = self._learner.select(options, self.program.spec.policy.options, np.random.default_rng)
         return options.at(np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks], dtype=np.intp))
 

@@ -79,13 +79,13 @@ def _told(trials: Trials, objective: Objective) -> Mapping[int, list[Told]]:
     assert isinstance(cost, MixedCost)
     aim = trials.aims.of(AUTO, PlanGenerator.name, objective.improvement, CHANGES)
     generator = PlanGenerator.build(trials.space(CHANGES), world.distinct[:0], objective).under(aim.score, aim.goal)
-    applications = np.unique(world.who, return_index=True)[1][:PEOPLE]
+    applications = np.unique(world.row_of, return_index=True)[1][:PEOPLE]
     random, movable = np.random.default_rng(world.distinct.shape[1]), cost.columns.movable
     editable = random.random((len(applications), len(movable))) < np.where(movable, CAN_CHANGE, 0.0)
     hidden = HiddenCosts(cost, editable, random)
     found: dict[int, list[Told]] = {0: [], QUESTIONS: []}
     for number, application in enumerate(applications.tolist()):
-        person = world.distinct[world.who[application]]
+        person = world.distinct[world.row_of[application]]
         plans = generator.plans(person)
         if not len(plans.arm):
             for people in found.values():

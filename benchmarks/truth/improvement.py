@@ -216,7 +216,7 @@ def _stated(trials: Trials, game: Game, data: str) -> Figure:
     assert outlook is not None, "options that are to help have an outlook"
     value, gaps = trials.objective.value(outlook.log_odds, batch.cost), []
     for t, chances in enumerate(game.chances):
-        row = int(game.world.who[t])
+        row = int(game.world.row_of[t])
         own = slice(batch.first[row], batch.last[row])
         if len(value[own]):
             best = int(value[own].argmax())

@@ -92,7 +92,7 @@ class Competition:
             raise ValueError(f"{len(settings.difficulty)} difficulties for {len(world.coef)} features: give one each")
         self.world, self.settings, self.episodes, self.seed = world, settings, episodes, seed
         self.difficulty = np.array(settings.difficulty)
-        self.state = _nobody(len(world.coef))
+        self.state = _no_people(len(world.coef))
         self.persons = np.zeros(episodes, dtype=np.int64)
         self._open: tuple[int, Applications, Rejected] | None = None
         self._rejected_before = np.zeros(episodes, dtype=np.int64)
@@ -114,10 +114,10 @@ class Competition:
             np.concatenate([back.own_goal, new.own_goal])[order],
             np.concatenate([t - back.last, np.zeros_like(new.last)])[order],
         )
-        who = back.with_more(new)
+        applicants = back.with_more(new)
         self._rejected_before = np.bincount(self.state.episode, minlength=self.episodes)
         self.state = self.state.of(~returning)
-        self._open = t, applications, who
+        self._open = t, applications, applicants
         return applications
 
     def best(self, t: int, applications: Applications, places: int | None = None) -> Mask:
@@ -137,11 +137,15 @@ class Competition:
         """
         if self._open is None or self._open[0] != t:
             raise ValueError(f"round {t} cannot be closed: it is not open")
-        _, applications, who = self._open
+        _, applications, applicants = self._open
         outcomes = self._outcomes(applications, accepted)
         reached = np.where(np.isnan(goals)[:, None], applications.people, targets)
         turned_down = replace(
-            who, targets=reached, own_goal=goals, last=np.full_like(who.last, t), returns=who.returns + (who.last >= 0)
+            applicants,
+            targets=reached,
+            own_goal=goals,
+            last=np.full_like(applicants.last, t),
+            returns=applicants.returns + (applicants.last >= 0),
         ).of(~accepted)
         gap = self._gap(turned_down)
         dropout = dropout_probability(gap, turned_down.returns, self.settings)
@@ -203,6 +207,6 @@ class Competition:
         return np.random.default_rng([self.seed, t, kind])
 
 
-def _nobody(features: int) -> Rejected:
+def _no_people(features: int) -> Rejected:
     indices, nothing = np.empty(0, np.int64), np.empty((0, features))
     return Rejected(indices, indices, nothing, nothing, np.empty(0), indices, indices, np.empty(0, np.bool_))

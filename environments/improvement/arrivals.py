@@ -32,7 +32,7 @@ class Arrivals:
     @property
     def people(self) -> int:
         """How many applications the world has."""
-        return len(self._people.who)
+        return len(self._people.row_of)
 
     @property
     def rejected(self) -> int:
@@ -41,7 +41,7 @@ class Arrivals:
 
     def application(self, t: int) -> tuple[str, Row]:
         """The id and the raw features of application t."""
-        return f"a{t:06d}", self._people.rows[self._people.who[t]]
+        return f"a{t:06d}", self._people.rows[self._people.row_of[t]]
 
     def number(self, application: str) -> int:
         """The t of an application's id."""

@@ -36,7 +36,7 @@ class People(NamedTuple):
     """The applicants: distinct raw rows, and of each application its row and whether the model rejects it, (T,)."""
 
     rows: Sequence[Row]
-    who: Indices
+    row_of: Indices
     rejected: NDArray[np.bool_]
 
 
@@ -131,5 +131,5 @@ def draw_people(
             raise ValueError(f"no test row is predicted {kind}: there are no people to draw")
         if mask.any():
             rows[mask] = random.choice(pool, int(mask.sum()))
-    distinct, who = np.unique(rows, return_inverse=True)
-    return People([table.rows[i] for i in distinct], who, rejected)
+    distinct, row_of_each = np.unique(rows, return_inverse=True)
+    return People([table.rows[i] for i in distinct], row_of_each, rejected)

@@ -152,21 +152,21 @@ class ImprovementWorld(Arrivals):
 
     @property
     def distinct(self) -> Floats:
-        """The encoded rows (n, D) of the distinct people; ``who`` gives the row of each application."""
+        """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
         return self._encoded
 
     @property
-    def who(self) -> Indices:
+    def row_of(self) -> Indices:
         """The row of each application in ``distinct``, (T,)."""
-        return self._people.who
+        return self._people.row_of
 
     def is_feasible(self, t: int, k: int) -> bool:
         """Whether application t can become instance k."""
-        return bool(self._feasible[self._people.who[t], k])
+        return bool(self._feasible[self._people.row_of[t], k])
 
     def cost(self, t: int, k: int) -> float:
         """The true cost of instance k for application t."""
-        return float(self._cost[self._people.who[t], k])
+        return float(self._cost[self._people.row_of[t], k])
 
     def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - it is the same for every person
         """1 when instance k's label is the desired one, else 0."""
@@ -174,15 +174,15 @@ class ImprovementWorld(Arrivals):
 
     def expected_reward(self, t: int, k: int) -> float:
         """The probability that suggesting instance k to application t is rewarded."""
-        return float(self._expected[self._people.who[t], k])
+        return float(self._expected[self._people.row_of[t], k])
 
     def oracle(self, t: int) -> float:
         """The largest expected reward of a feasible instance; 0 when there is none."""
-        return float(self._best[self._people.who[t]])
+        return float(self._best[self._people.row_of[t]])
 
     def improves(self, t: int, k: int) -> bool:
         """Whether suggesting instance k to application t, which the model rejects, improves the person."""
-        return bool(self._draws.uniform[self._rounds[t]] < self._expected[self._people.who[t], k])
+        return bool(self._draws.uniform[self._rounds[t]] < self._expected[self._people.row_of[t], k])
 
     def delay(self, t: int) -> int:
         """The number of rounds until the outcome of application t arrives: 1 is at the end of its own round."""

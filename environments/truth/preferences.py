@@ -34,8 +34,8 @@ def shares_of(movable: NDArray[np.bool_], random: np.random.Generator) -> Floats
 class PersonalCosts(Protocol):
     """What each of n people finds hard."""
 
-    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
-        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
+    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
 
 
 class HiddenCosts:
@@ -62,15 +62,15 @@ class HiddenCosts:
         drawn = random.random((2, len(editable), len(columns.feature_of)))
         self._entering = np.where(columns.is_ordered, 1.0, drawn)
 
-    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
-        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
+    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
         pairs = np.arange(len(targets))
         shifts = self._cost.shifts(targets, people, pairs, pairs)
         linear, percentile, changed = np.split(shifts, np.cumsum([len(self._feature_of)] * 2), axis=1)
-        weight, (by_range, by_rank) = self._linear[who], self._entering[:, who]
+        weight, (by_range, by_rank) = self._linear[persons], self._entering[:, persons]
         each = weight * linear * by_range + (1.0 - weight) * percentile * by_rank
-        cost = (each * self._ease[who][:, self._feature_of]).sum(axis=1)
-        cannot = ((changed > 0.0) & ~self._editable[who]).any(axis=1)
+        cost = (each * self._ease[persons][:, self._feature_of]).sum(axis=1)
+        cannot = ((changed > 0.0) & ~self._editable[persons]).any(axis=1)
         return np.where(cannot, np.inf, cost)
 
 
@@ -96,11 +96,11 @@ class HiddenWeights:
             for own in weights
         ]
 
-    def of_pairs(self, who: Indices, people: Floats, targets: Floats) -> Floats:
-        """What it costs people ``who`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
+    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
         found = np.empty(len(targets))
-        for person in np.unique(who):
-            own = np.flatnonzero(who == person)
+        for person in np.unique(persons):
+            own = np.flatnonzero(persons == person)
             found[own] = self._costs[person].of_pairs(targets, people, own, own)
         return found
 
@@ -136,7 +136,7 @@ class HiddenCostWorld(TruthWorld):
         return int(costs.argmin()) if costs.min(initial=np.inf) <= self.most else None
 
     def _hidden_of(self, applications: Any, targets: Floats) -> Floats:
-        people = self._encoded[self.who[applications]]
+        people = self._encoded[self.row_of[applications]]
         return self._hidden.of_pairs(self._rounds[applications], people, np.asarray(targets, dtype=np.float64))
 
 
@@ -184,7 +184,7 @@ class WeightWorld(HiddenCostWorld):
         """Say what can be suggested to whom, so that also the cheapest of it is known."""
         super().offer(whose, targets)
         for t in self.rejected_applications:
-            own = targets[whose == self.who[t]]
+            own = targets[whose == self.row_of[t]]
             if len(own):
                 cheapest = float(self._hidden_of(np.full(len(own), t), own).min())
                 self._cheapest[t] = min(cheapest, self._cheapest.get(t, math.inf))

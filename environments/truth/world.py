@@ -149,13 +149,13 @@ class TruthWorld(Arrivals):
 
     @property
     def distinct(self) -> Floats:
-        """The encoded rows (n, D) of the distinct people; ``who`` gives the row of each application."""
+        """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
         return self._encoded
 
     @property
-    def who(self) -> Indices:
+    def row_of(self) -> Indices:
         """The row of each application in ``distinct``, (T,)."""
-        return self._people.who
+        return self._people.row_of
 
     def targets(self, t: int, options: Sequence[Option]) -> Floats:
         """What application t would become by each of N options, encoded, (N, D)."""
@@ -167,7 +167,7 @@ class TruthWorld(Arrivals):
 
     def chances(self, applications: Indices, targets: Floats) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D)."""
-        before, rounds = self._encoded[self.who[applications]], self._rounds[applications]
+        before, rounds = self._encoded[self.row_of[applications]], self._rounds[applications]
         shifted = rounds >= self.shift
         improvement = np.empty(len(targets))
         for part, mask in zip(self._improvement, (~shifted, shifted), strict=True):
@@ -182,7 +182,7 @@ class TruthWorld(Arrivals):
         ``whose`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
         """
         rounds = self._arrivals
-        first, last = (np.searchsorted(whose, self.who[rounds], side=side) for side in ("left", "right"))
+        first, last = (np.searchsorted(whose, self.row_of[rounds], side=side) for side in ("left", "right"))
         best = np.zeros(len(rounds)) if self._best is None else self._best
         for start in range(0, len(rounds), ROUNDS_AT_ONCE):
             block = slice(start, start + ROUNDS_AT_ONCE)
@@ -231,7 +231,7 @@ class TruthWorld(Arrivals):
 
     def easiest(self, t: int, targets: Floats) -> int:
         """The index of the option that is easiest for application t; the first of equals."""
-        change = np.abs(targets - self._encoded[self.who[t]])
+        change = np.abs(targets - self._encoded[self.row_of[t]])
         difficulty = self._difficulty[self.round_of(t)][self.codec.feature_of]
         return int((change * difficulty).sum(axis=1).argmin())
 

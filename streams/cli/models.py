@@ -120,7 +120,7 @@ def check(args: Sequence[str]) -> int:
         options.state_dir,
         by=options.by,
         now_ms=time.time_ns() // 1_000_000,
-        progress=lambda people: ReadProgress(people, what="people").add,
+        progress=lambda people: ReadProgress(people, unit="people").add,
         model_bytes=options.max_model_bytes,
     )
     print_check(checked, options.limit, options.as_json)

@@ -150,9 +150,9 @@ def _print(application: str, happenings: Iterable[Happening], taught: TaughtByEv
 def _in_words(happening: Happening, taught: Shares) -> Iterator[str]:
     """An event as one line, and a line for each option of a recourse or question, and for all of which it taught."""
     event = happening.event
-    what = event.fate if isinstance(event, Reward) else happening.kind
+    kind = event.fate if isinstance(event, Reward) else happening.kind
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
-    yield f"{format_time(happening.time_ms)}  {what:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
+    yield f"{format_time(happening.time_ms)}  {kind:<14} {where:<20} {_facts(happening)}{_notes(happening)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
     elif isinstance(event, Question):
@@ -220,10 +220,10 @@ def _decision(decision: ModelDecision) -> str:
 def _end_of_promise(change: PromiseChange) -> str:
     if isinstance(change.options, tuple):
         return _end_of_options(change, change.options)
-    what = f"promise to {change.application}, target score {change.target_score:.4g}: {change.status}"
+    change_in_words = f"promise to {change.application}, target score {change.target_score:.4g}: {change.status}"
     if change.by is None or change.score is None:
-        return f"{what} in round {change.settled_in}"
-    return f"{what} in round {change.settled_in}, by {change.by} with score {change.score:.4g}"
+        return f"{change_in_words} in round {change.settled_in}"
+    return f"{change_in_words} in round {change.settled_in}, by {change.by} with score {change.score:.4g}"
 
 
 def _end_of_options(change: PromiseChange, options: tuple[str, ...]) -> str:

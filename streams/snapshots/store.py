@@ -233,16 +233,16 @@ class Snapshots:
 class _Progress:
     """Logs the progress of a large file now and then."""
 
-    def __init__(self, what: str, path: str, total: int) -> None:
+    def __init__(self, action: str, path: str, total: int) -> None:
         self.total, self.done = total, 0
-        self._what, self._path = what, path
+        self._action, self._path = action, path
         self._next = monotonic() + PROGRESS_SECONDS
 
     def add(self, size: int) -> None:
         self.done += size
         if monotonic() > self._next:
             self._next = monotonic() + PROGRESS_SECONDS
-            log.info("%s %d of %d MB of %s", self._what, self.done / 1e6, self.total / 1e6, self._path)
+            log.info("%s %d of %d MB of %s", self._action, self.done / 1e6, self.total / 1e6, self._path)
 
 
 def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool) -> Snapshot:

@@ -96,9 +96,9 @@ class RecommenderGenerator(Search):
     def _planned(self, people: Array) -> tuple[Indices, Indices, Array]:
         """The recommender's options: whose they are, their arms (P,), and the targets (P, D)."""
         score, goal = self._model()
-        nobody: Indices = np.zeros(0, dtype=np.intp)
+        none: Indices = np.zeros(0, dtype=np.intp)
         if not (isinstance(score, LinearScore) and 0.0 < goal.required < 1.0) or not len(self._column):
-            return nobody, nobody, people[:0]
+            return none, none, people[:0]
         task, most = self._task(people, score, goal.required)
         recommender = self.recommender(self._difficulty[self._grid.features], self._beta)
         rows, parts = np.arange(len(people)), list[tuple[Indices, Steps]]()

@@ -44,8 +44,8 @@ def _add(task: Task, recommender: Recommender, size: Array, most: Steps, steps: 
             return
         own = np.zeros(len(rest), dtype=np.bool_)
         own[rows] = True
-        some = task.only(own)
-        price, dearer = recommender.price(some, steps[rows] * size), recommender.price(some, (steps[rows] + 1) * size)
+        unfinished = task.only(own)
+        price, dearer = recommender.price(unfinished, steps[rows] * size), recommender.price(unfinished, (steps[rows] + 1) * size)
         useful = np.minimum(gain, rest[rows, np.newaxis])
         # The next step after one of an infinite price has none.
         with np.errstate(divide="ignore", invalid="ignore"):

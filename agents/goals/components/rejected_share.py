@@ -48,9 +48,9 @@ def _exact(successes: Array, ahead: Array, places: int) -> Array:
     count = np.arange(1, len(successes) + 1)
     free = np.maximum(places - np.arange(len(ahead) + 1), 0)
     share = np.maximum(count[:, None] - free, 0) / count[:, None]
-    somebody = reach[:, 1:].sum(axis=1)
+    any_success = reach[:, 1:].sum(axis=1)
     expected = ((reach[:, 1:] @ share) * better).sum(axis=1)
-    mean: Array = np.divide(expected, somebody, out=np.zeros(len(somebody)), where=somebody > 0)
+    mean: Array = np.divide(expected, any_success, out=np.zeros(len(any_success)), where=any_success > 0)
     return mean
 
 

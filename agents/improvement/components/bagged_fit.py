@@ -62,7 +62,7 @@ def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[NDArray[np.
     """The rows of each bag: of each label some, and some of each are left out."""
     for _ in range(BAGS):
         rows = [random.permutation(np.flatnonzero(labels == label)) for label in (0, 1)]
-        yield np.concatenate([some[: min(max(1, round(SHARE * len(some))), len(some) - 1)] for some in rows])
+        yield np.concatenate([drawn[: min(max(1, round(SHARE * len(drawn))), len(drawn) - 1)] for drawn in rows])
 
 
 def _out_of_bag(

@@ -10,10 +10,10 @@ EVERY_SECONDS = 5.0
 
 
 class ReadProgress:
-    """Counts records of ``total``, or ``what`` else is read; ``clock`` gives seconds. A short read prints nothing."""
+    """Counts ``total`` records, or another ``unit``; ``clock`` gives seconds. A short read prints nothing."""
 
-    def __init__(self, total: int, clock: Callable[[], float] = monotonic, what: str = "records") -> None:
-        self._total, self._clock, self._what = total, clock, what
+    def __init__(self, total: int, clock: Callable[[], float] = monotonic, unit: str = "records") -> None:
+        self._total, self._clock, self._unit = total, clock, unit
         self._read = 0
         self._last_shown = clock()
 
@@ -24,5 +24,5 @@ class ReadProgress:
         if now - self._last_shown >= EVERY_SECONDS:
             self._last_shown = now
             share = min(1.0, self._read / self._total) if self._total else 1.0
-            line = f"read {self._read:,} of {self._total:,} {self._what} ({share:.0%})"
+            line = f"read {self._read:,} of {self._total:,} {self._unit} ({share:.0%})"
             print(line, file=sys.stderr, flush=True)

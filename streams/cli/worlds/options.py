@@ -219,7 +219,7 @@ def picks_believing(shares: Floats | None, program: Program, world: PreferenceWo
         batch = batch.under(preferences)
     places: Places = {}
     for t in world.rejected_applications:
-        options = batch.of(int(world.who[t]))
+        options = batch.of(int(world.row_of[t]))
         picks = learner.select(options, program.spec.policy.options, np.random.default_rng)
         if picks:
             chosen = np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks])

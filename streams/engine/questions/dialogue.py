@@ -92,8 +92,8 @@ class Dialogue:
         The search has other costs, which are not bounded by the cap of a sampled cost.
         """
         targets = self._plans.targets
-        plans, nobody = np.arange(len(targets)), np.zeros(len(targets), np.intp)
-        return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, nobody).min())
+        plans, first_person = np.arange(len(targets)), np.zeros(len(targets), np.intp)
+        return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, first_person).min())
 
     def after(self, answers: Sequence[int]) -> Belief:
         """What is known after these answers. Raise ``ValueError`` where one of them was not offered."""
@@ -166,9 +166,9 @@ class Dialogue:
         """
         model, program, people = self._model, self._model.program, self._person[np.newaxis]
         own = sorted(plans, key=lambda plan: (self._arm[plan], plan))
-        numbers, nobody = np.arange(len(own)), np.zeros(len(own), np.intp)
+        numbers, first_person = np.arange(len(own)), np.zeros(len(own), np.intp)
         points = np.ascontiguousarray(self._plans.targets[own])
-        batch = model.objective.options(people, nobody, self._arm[own], points, numbers, program.codec.feature_of)
+        batch = model.objective.options(people, first_person, self._arm[own], points, numbers, program.codec.feature_of)
         batch = batch.replaced(samples=None)
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],

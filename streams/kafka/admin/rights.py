@@ -70,10 +70,10 @@ def is_hidden_group(options: KafkaOptions) -> bool:
     return any(_operations(answer) == () for answer in described.values())
 
 
-def may_not(options: KafkaOptions, operation: str, what: str) -> BrokerError:
+def may_not(options: KafkaOptions, operation: str, resource: str) -> BrokerError:
     """The error for a right that a broker has refused."""
     return BrokerError(
-        f"this user may not {operation} {what} on {options.bootstrap}: allow it in Kafka's access control lists"
+        f"this user may not {operation} {resource} on {options.bootstrap}: allow it in Kafka's access control lists"
     )
 
 

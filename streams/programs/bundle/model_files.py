@@ -91,7 +91,7 @@ def read_model(
 
 
 def _onnx_file(model: OnnxModel) -> ModelFile:
-    return ModelFile(".onnx", model.content, "onnx", model.how)
+    return ModelFile(".onnx", model.content, "onnx", model.reading)
 
 
 def _read_skops(content: bytes, columns: int) -> DecisionModel:

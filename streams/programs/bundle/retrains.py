@@ -175,8 +175,8 @@ def _of_onnx(models: Sequence[OnnxModel]) -> Arrays:
     return {
         "first_byte": _starts([len(model.content) for model in models]),
         "content": np.frombuffer(b"".join(model.content for model in models), dtype=np.uint8),
-        "column": np.array([model.how.column for model in models], dtype=np.int64),
-        "rows": np.array([model.how.rows for model in models], dtype=np.int64),
+        "column": np.array([model.reading.column for model in models], dtype=np.int64),
+        "rows": np.array([model.reading.rows for model in models], dtype=np.int64),
     }
 
 
@@ -186,8 +186,8 @@ def _loaded_onnx(arrays: Arrays, columns: int, codec: FeatureCodec | None) -> It
     _check_layout(arrays, ONNX)
     column, rows = arrays["column"].tolist(), arrays["rows"].tolist()
     files = _parts(arrays["first_byte"], len(column), len(arrays["content"]))
-    for file, *how in zip(files, column, rows, strict=True):
-        score = convert(dict(zip(("column", "rows"), how, strict=True)), OnnxScore)
+    for file, *columns_and_rows in zip(files, column, rows, strict=True):
+        score = convert(dict(zip(("column", "rows"), columns_and_rows, strict=True)), OnnxScore)
         yield load_onnx(arrays["content"][file].tobytes(), score, columns, codec)
 
 

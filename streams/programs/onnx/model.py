@@ -35,18 +35,18 @@ class OnnxModel:
     Raises ValueError when the model does not fit ``columns`` encoded columns, or onnxruntime cannot run it.
     """
 
-    def __init__(self, model: ModelProto, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> None:
+    def __init__(self, model: ModelProto, reading: OnnxScore, columns: int, codec: FeatureCodec | None) -> None:
         self.content: bytes = model.SerializeToString()
-        self.how = how
+        self.reading = reading
         self._inputs = inputs_of(model, columns, codec)
-        if self._inputs.one_by_one and how.rows != 1:
+        if self._inputs.one_by_one and reading.rows != 1:
             raise ValueError("it takes a single row at a time")
         self._output = model.graph.output[0].name
         self._session = _session(self.content)
 
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D). Raises ValueError for other results."""
-        feeds, size = self._inputs.feeds(X), self.how.rows
+        feeds, size = self._inputs.feeds(X), self.reading.rows
         scores = np.empty(len(X))
         for start in range(0, len(X), size):
             batch = np.minimum(np.arange(start, start + size), len(X) - 1)
@@ -59,7 +59,7 @@ class OnnxModel:
             (output,) = self._session.run([self._output], feeds)
         except Exception as error:  # onnxruntime has no base class for its errors
             raise ValueError(f"onnxruntime cannot score it: {one_line(error)}") from None
-        return _desired(np.asarray(output), self.how.column, self.how.rows)
+        return _desired(np.asarray(output), self.reading.column, self.reading.rows)
 
 
 class ServedOnnxModel:
@@ -82,12 +82,12 @@ class ServedOnnxModel:
             return np.full(1, np.nan)
 
 
-def load_onnx(content: bytes, how: OnnxScore, columns: int, codec: FeatureCodec | None) -> ServedOnnxModel:
+def load_onnx(content: bytes, reading: OnnxScore, columns: int, codec: FeatureCodec | None) -> ServedOnnxModel:
     """The model of a bundle. Raises ValueError when it is refused, or a row's score depends on the rows beside it."""
     parsed = parse_onnx(content)
     if len(parsed.graph.output) != 1:
         raise ValueError(f"it has {len(parsed.graph.output)} outputs: import it with `onward models import`")
-    model = OnnxModel(parsed, how, columns, codec)
+    model = OnnxModel(parsed, reading, columns, codec)
     if not keeps_rows_apart(model.score, np.random.default_rng(0).random((CHECKED_ROWS, columns))):
         raise ValueError("here the score of a row depends on the rows beside it: import it again on this machine")
     return ServedOnnxModel(model)

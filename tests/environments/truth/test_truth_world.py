@@ -88,10 +88,10 @@ def test_the_oracle_is_the_best_of_what_was_offered_and_nothing_without_an_offer
     order = np.argsort(whose, kind="stable")
     world.offer(whose[order], targets[order])
     for t in range(world.people):
-        own = targets[whose == world.who[t]]
+        own = targets[whose == world.row_of[t]]
         single = [world.expected_reward(t, target[np.newaxis]) for target in own]
         assert world.oracle(t) == max(single, default=0.0)
-    assert {world.who[t] for t in range(50) if world.oracle(t) == 0} <= {0}
+    assert {world.row_of[t] for t in range(50) if world.oracle(t) == 0} <= {0}
 
 
 def test_drift_changes_the_second_half_only_and_no_other_draw(table):

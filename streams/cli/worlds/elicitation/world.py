@@ -101,7 +101,7 @@ class ElicitationWorld(PeopleWorld):
         assert isinstance(generator, PlanGenerator), "the programs ask about plans"
         world.know(program.cost, self.settings.seed)
         self.note("searching the cheapest plan of everybody ...")
-        rows = np.unique(world.who[world.rejected_applications])
+        rows = np.unique(world.row_of[world.rejected_applications])
         plans = [generator.plans(world.distinct[row]).targets for row in rows]
         world.offer(np.repeat(rows, [len(targets) for targets in plans]), np.concatenate(plans))
         return {program: Scoreboard(world, every) for program in specs}
