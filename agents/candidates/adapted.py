@@ -180,16 +180,16 @@ class Adapted(ScoringGenerator):
         losses = self._losses(people, np.repeat(np.arange(count), arms), steps.reshape(count * arms, movable))
         losses = np.where((steps != 0).any(axis=2), losses.reshape(count, arms), np.inf)
         order, useful = np.argsort(losses, axis=1, kind="stable"), np.isfinite(losses).sum(axis=1)
-        found, parts = np.zeros(count, dtype=np.intp), [self._scored(people, EMPTY, EMPTY, steps[0, :0])]
+        reaching, parts = np.zeros(count, dtype=np.intp), [self._scored(people, EMPTY, EMPTY, steps[0, :0])]
         for start in range(0, arms, AT_ONCE):
-            chosen = (found < ENOUGH)[:, np.newaxis] & (
+            chosen = (reaching < ENOUGH)[:, np.newaxis] & (
                 np.arange(start, min(start + AT_ONCE, arms)) < useful[:, np.newaxis]
             )
             whose, place = np.nonzero(chosen)
             arm = order[whose, start + place]
             part = self._scored(people, whose, arm, steps[whose, arm])
             parts.append(part.at(part.valid))
-            found += np.bincount(part.whose[part.valid], minlength=count)
+            reaching += np.bincount(part.whose[part.valid], minlength=count)
         rows = _Rows.joined(parts)
         rows = _Rows._make(field[np.argsort(rows.whose, kind="stable")] for field in rows)
         rank = np.arange(len(rows.whose)) - np.searchsorted(rows.whose, rows.whose)
@@ -228,15 +228,15 @@ class Adapted(ScoringGenerator):
         steps = rows.steps.copy()
         steps[np.arange(len(steps)), which] = by
         tried = np.flatnonzero((steps != rows.steps).any(axis=1) & steps.any(axis=1))
-        found = self._scored(people, rows.whose[tried], rows.arm[tried], steps[tried])
+        scored = self._scored(people, rows.whose[tried], rows.arm[tried], steps[tried])
         taken = np.zeros(len(steps), dtype=np.bool_)
-        better = found.valid & (found.allowed | ~rows.allowed[tried])
+        better = scored.valid & (scored.allowed | ~rows.allowed[tried])
         if self._objective.aims:
             few = (rows.steps[tried] != 0).sum(axis=1) <= self._most_changes
-            better &= (found.loss <= rows.loss[tried]) | ~rows.allowed[tried] | ~few
+            better &= (scored.loss <= rows.loss[tried]) | ~rows.allowed[tried] | ~few
         taken[tried[better]] = True
         fields = [field.copy() for field in rows]
-        for field, new in zip(fields, found, strict=True):
+        for field, new in zip(fields, scored, strict=True):
             field[tried[better]] = new[better]
         return _Rows._make(fields), taken
 

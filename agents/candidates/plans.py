@@ -49,11 +49,11 @@ class PersonPlans(NamedTuple):
 
     def only(self, plans: Indices | Mask) -> PersonPlans:
         """Some of the plans."""
-        found = self.found._replace(
+        selected = self.found._replace(
             levels=self.found.levels[plans], order=self.found.order[plans], costs=self.found.costs[plans]
         )
         own = self.targets[plans], self.arm[plans], self.cost[plans], self.shortfall[plans]
-        return PersonPlans(*own, found, self.levels)
+        return PersonPlans(*own, selected, self.levels)
 
 
 class PlanGenerator(Search):
@@ -139,13 +139,13 @@ class PlanGenerator(Search):
 
     def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
         """The best plans, or nearly, to the targets that the search for options that help has measured."""
-        found = aimed.targets(person, *self._model())
-        found = found.at(found.accepted)
-        levels, chosen = levels_to(self.space, person, found.rows)
+        measured = aimed.targets(person, *self._model())
+        measured = measured.at(measured.accepted)
+        levels, chosen = levels_to(self.space, person, measured.rows)
         short = levels.lattice.steps[chosen].sum(axis=1) <= self._longest
         tables, probability = levels.tables(self._objective.cost)
         owner, plans = plans_to(levels.lattice, tables, chosen[short])
-        targets, arm = found.rows[short][owner], self._sets.arms(found.steps[short])[owner]
+        targets, arm = measured.rows[short][owner], self._sets.arms(measured.steps[short])[owner]
         shortfall, cost = self._objective.shortfall(targets, person), plans.costs @ probability
         losses = np.column_stack([plans.costs, cost]) + shortfall[:, np.newaxis]
         return PersonPlans(targets, arm, cost, shortfall, plans, levels).only(leaders(losses, MOST_PLANS))
@@ -168,10 +168,10 @@ class PlanGenerator(Search):
             partial=4 * self._rows,
             passes=PASSES,
         )
-        found = find_plans(levels.lattice, tables, scored, effort)
-        arm = self._sets.arms(_changed(levels, found.levels))
-        targets, cost = levels.rows(found.levels), found.costs @ probability
-        return PersonPlans(targets, arm, cost, self._objective.shortfall(targets, person), found, levels)
+        plans = find_plans(levels.lattice, tables, scored, effort)
+        arm = self._sets.arms(_changed(levels, plans.levels))
+        targets, cost = levels.rows(plans.levels), plans.costs @ probability
+        return PersonPlans(targets, arm, cost, self._objective.shortfall(targets, person), plans, levels)
 
     def pool(self, person: Array) -> Pool[Array]:
         """The plans of an encoded person (D,), to ask which they would take.

@@ -219,12 +219,12 @@ class Search(ScoringGenerator):
 
     def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> _Options:
         """The options of a person with this number that are most probably carried out and help."""
-        found = aimed.options(person, *self._model())
-        arms = self._sets.arms(found.steps) + found.near * len(self._sets.rows)
+        options = aimed.options(person, *self._model())
+        arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
         # Large sets share arms: the best of each counts.
         _, first = np.unique(arms, return_index=True)
         first.sort()
-        return _Options(np.full(len(first), number), arms[first], found.rows[first])
+        return _Options(np.full(len(first), number), arms[first], options.rows[first])
 
     # --- linear scores -----------------------------------------------------------------------------------------------
 
@@ -242,24 +242,24 @@ class Search(ScoringGenerator):
         """The options of the people whom the closed form serves, and the numbers of the others."""
         score, goal = self._model()
         if isinstance(score, WorstCase):
-            found, rows, sure = self._solved_for_the_worst(people, linear, score)
+            solutions, rows, sure = self._solved_for_the_worst(people, linear, score)
         else:
-            found, rows, sure = *self._moved(people, linear.solve(people)), np.ones(len(people), dtype=np.bool_)
+            solutions, rows, sure = *self._moved(people, linear.solve(people)), np.ones(len(people), dtype=np.bool_)
         good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
-        solved = ~found.accepted & sure
-        solved[found.people[~good]] = False
-        arm = self._sets.arms(found.steps)
-        cost = self._objective.cost.of_pairs(rows, people, np.arange(len(rows)), found.people)
-        order = np.lexsort((cost, arm, found.people))
+        solved = ~solutions.accepted & sure
+        solved[solutions.people[~good]] = False
+        arm = self._sets.arms(solutions.steps)
+        cost = self._objective.cost.of_pairs(rows, people, np.arange(len(rows)), solutions.people)
+        order = np.lexsort((cost, arm, solutions.people))
         # Large sets share arms: the cheapest of each counts.
         new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = np.diff(found.people[order]).astype(bool) | np.diff(arm[order]).astype(bool)
-        keep = order[new & solved[found.people[order]]]
-        return _Options(found.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
+        new[1:] = np.diff(solutions.people[order]).astype(bool) | np.diff(arm[order]).astype(bool)
+        keep = order[new & solved[solutions.people[order]]]
+        return _Options(solutions.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
 
-    def _moved(self, people: Array, found: Solutions) -> tuple[Solutions, Array]:
+    def _moved(self, people: Array, solutions: Solutions) -> tuple[Solutions, Array]:
         """Solutions with their targets (P, D)."""
-        return found, self._grid.moved(people[found.people], found.steps)
+        return solutions, self._grid.moved(people[solutions.people], solutions.steps)
 
     def _solved_for_the_worst(
         self, people: Array, linear: LinearSets, score: WorstCase
@@ -272,33 +272,35 @@ class Search(ScoringGenerator):
         """
         slopes, own = score.slopes(people), score.slack(people)
         bend = np.zeros(len(people))
-        found, rows = self._moved(people, linear.solve(people, slopes, own))
+        solutions, rows = self._moved(people, linear.solve(people, slopes, own))
         for _ in range(SLACKENINGS):
-            straight = own[found.people] + (slopes[found.people] * (rows - people[found.people])).sum(axis=1)
+            straight = own[solutions.people] + (slopes[solutions.people] * (rows - people[solutions.people])).sum(
+                axis=1
+            )
             needed = bend.copy()
-            np.maximum.at(needed, found.people, score.slack(rows) - straight)
+            np.maximum.at(needed, solutions.people, score.slack(rows) - straight)
             if not (needed > bend).any():
                 break
             bend = needed
-            found, rows = self._moved(people, linear.solve(people, slopes, own + bend))
+            solutions, rows = self._moved(people, linear.solve(people, slopes, own + bend))
         for _ in range(TIGHTENINGS):
-            found, rows = self._tightened(people, slopes, linear, score, found, rows)
+            solutions, rows = self._tightened(people, slopes, linear, score, solutions, rows)
         missing = own - linear.excess(people)
-        sure = np.isin(np.arange(len(people)), found.people) & (bend <= MOST_BEND * missing)
-        return found, rows, sure
+        sure = np.isin(np.arange(len(people)), solutions.people) & (bend <= MOST_BEND * missing)
+        return solutions, rows, sure
 
     def _tightened(
-        self, people: Array, slopes: Array, linear: LinearSets, score: WorstCase, found: Solutions, rows: Array
+        self, people: Array, slopes: Array, linear: LinearSets, score: WorstCase, solutions: Solutions, rows: Array
     ) -> tuple[Solutions, Array]:
         """The same solutions with less of the changes, where the worst case still reaches the goal."""
         _, goal = self._model()
         slack = score.slack(rows)
         excess = linear.excess(rows) - slack
-        steps = linear.tightened(people, slopes, found, np.maximum(excess, 0.0))
-        fewer = self._grid.moved(people[found.people], steps)
+        steps = linear.tightened(people, slopes, solutions, np.maximum(excess, 0.0))
+        fewer = self._grid.moved(people[solutions.people], steps)
         holds = goal.reached(score(fewer))
-        steps[~holds] = found.steps[~holds]
-        return found._replace(steps=steps), np.where(holds[:, np.newaxis], fewer, rows)
+        steps[~holds] = solutions.steps[~holds]
+        return solutions._replace(steps=steps), np.where(holds[:, np.newaxis], fewer, rows)
 
     # --- one person --------------------------------------------------------------------------------------------------
 
@@ -316,25 +318,25 @@ class Search(ScoringGenerator):
 
     def _searched_each(self, people: Array, numbers: Indices) -> list[_Options]:
         """What a search finds for each of the people with these numbers."""
-        found = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
+        options_of = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
         return [
             _Options(
                 np.full(len(options), number),
                 np.array(list(options), dtype=np.intp),
                 np.array(list(options.values())).reshape(-1, people.shape[1]),
             )
-            for number, options in found
+            for number, options in options_of
         ]
 
     def _searched(self, person: Array) -> _Found:
         """What a search finds for a person."""
         limits = self._grid.limits(person)
-        found = self._search(person, limits)
-        targets = found.undominated()
+        scored = self._search(person, limits)
+        targets = scored.undominated()
         options: dict[int, Array] = {}
-        for target, arm in zip(targets.tolist(), self._sets.arms(found.all.steps[targets]).tolist(), strict=True):
-            options.setdefault(arm, found.all.rows[target])
-        allowed = found.all.score[found.all.allowed]
+        for target, arm in zip(targets.tolist(), self._sets.arms(scored.all.steps[targets]).tolist(), strict=True):
+            options.setdefault(arm, scored.all.rows[target])
+        allowed = scored.all.score[scored.all.allowed]
         proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
         return _Found(options, float(allowed.max()) if len(allowed) else None, proven)
 
@@ -342,66 +344,66 @@ class Search(ScoringGenerator):
         measure = partial(self._measured, person)
         if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
             return ScoredTargets(measure, every_target(limits, self._most_changes))
-        found = ScoredTargets(measure, _single(limits))
+        targets = ScoredTargets(measure, _single(limits))
         score, goal = self._model()
-        single, own = found.all, score(person[np.newaxis]).item()
+        single, own = targets.all, score(person[np.newaxis]).item()
         effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
-            if size > 2 and len(found.undominated()) >= ENOUGH:
+            if size > 2 and len(targets.undominated()) >= ENOUGH:
                 break
-            found.add(effects.combined(size))
-        if not found.all.valid.any():
-            self._climb(found, single.steps)
-        self._make_cheaper(person, found)
-        self._drop_changes(found)
-        return found
+            targets.add(effects.combined(size))
+        if not targets.all.valid.any():
+            self._climb(targets, single.steps)
+        self._make_cheaper(person, targets)
+        self._drop_changes(targets)
+        return targets
 
-    def _climb(self, found: ScoredTargets, moves: Steps) -> None:
+    def _climb(self, targets: ScoredTargets, moves: Steps) -> None:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
-        newest, moves = np.arange(len(found.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
+        newest, moves = np.arange(len(targets.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
         for _ in range(1, min(self._most_changes, CLIMBS)):
-            free = newest[(found.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
-            best = found.all.steps[free[np.argsort(-found.all.score[free], kind="stable")[:BEAM]]]
+            free = newest[(targets.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
+            best = targets.all.steps[free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]]
             extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            newest = np.array(list(dict.fromkeys(found.add(extended).tolist())), dtype=np.intp)
-            if not len(newest) or found.all.valid[newest].any():
+            newest = np.array(list(dict.fromkeys(targets.add(extended).tolist())), dtype=np.intp)
+            if not len(newest) or targets.all.valid[newest].any():
                 break
 
-    def _make_cheaper(self, person: Array, found: ScoredTargets) -> None:
+    def _make_cheaper(self, person: Array, targets: ScoredTargets) -> None:
         """Reduce the changes of the cheapest options, one after the other, the largest first."""
-        best = found.undominated()[:IMPROVED]
-        for rank in range(int((found.all.steps[best] != 0).sum(axis=1).max(initial=0))):
-            sizes = self._grid.sizes(person, found.all.rows[best])
+        best = targets.undominated()[:IMPROVED]
+        for rank in range(int((targets.all.steps[best] != 0).sum(axis=1).max(initial=0))):
+            sizes = self._grid.sizes(person, targets.all.rows[best])
             which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
             floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):
-                best, floor = self._narrowed(found, best, which, floor)
+                best, floor = self._narrowed(targets, best, which, floor)
 
-    def _narrowed(self, found: ScoredTargets, best: Indices, which: Indices, floor: Steps) -> tuple[Indices, Steps]:
+    def _narrowed(self, targets: ScoredTargets, best: Indices, which: Indices, floor: Steps) -> tuple[Indices, Steps]:
         """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        own = found.all.steps[best, which]
+        own = targets.all.steps[best, which]
         between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
         between = np.where(between == 0, own[:, np.newaxis], between)
-        steps = np.repeat(found.all.steps[best], BETWEEN, axis=0)
+        steps = np.repeat(targets.all.steps[best], BETWEEN, axis=0)
         steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
-        more = found.add(steps).reshape(-1, BETWEEN)
+        more = targets.add(steps).reshape(-1, BETWEEN)
         # The fewest steps that are valid, and the most of the others below them.
-        valid = found.all.valid[more] & (found.all.cost[more] <= found.all.cost[best][:, np.newaxis])
+        valid = targets.all.valid[more] & (targets.all.cost[more] <= targets.all.cost[best][:, np.newaxis])
         first, each = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
         candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
         below = np.concatenate([floor[:, np.newaxis], between], axis=1)
         return candidates[each, first], below[each, first]
 
-    def _drop_changes(self, found: ScoredTargets) -> None:
+    def _drop_changes(self, targets: ScoredTargets) -> None:
         """Score each option without each of its changes, so that one that it does not need is left out."""
-        most = len(found.all.cost) + MOST_REDUCED
+        most = len(targets.all.cost) + MOST_REDUCED
         for _ in range(self._most_changes):
-            steps, known = found.all.steps[found.undominated()], len(found.all.cost)
+            steps, known = targets.all.steps[targets.undominated()], len(targets.all.cost)
             option, feature = np.nonzero(steps)
             fewer = steps[option]
             fewer[np.arange(len(option)), feature] = 0
-            numbers = found.add(fewer[fewer.any(axis=1)][: most - known])
-            if not found.all.valid[numbers[numbers >= known]].any():
+            numbers = targets.add(fewer[fewer.any(axis=1)][: most - known])
+            if not targets.all.valid[numbers[numbers >= known]].any():
                 break
 
     def _measured(self, person: Array, steps: Steps) -> Measured:
@@ -420,8 +422,8 @@ class Search(ScoringGenerator):
         if not self._grid.features:
             return ""
         limits = self._grid.limits(person)
-        found = self._search(person, limits).all
-        best = best_rows(found.steps, found.score, self._most_changes, BASES)
+        measured = self._search(person, limits).all
+        best = best_rows(measured.steps, measured.score, self._most_changes, BASES)
         if self._linear is not None:
             best = np.concatenate([self._linear.solve(person[np.newaxis]).best, best])
 
@@ -431,7 +433,7 @@ class Search(ScoringGenerator):
         def searched(relaxed: Space, factor: Steps) -> Steps:  # noqa: ARG001 -- all are whole steps
             # Other directions lead far from the rules, where other changes may be the best beside them.
             if relaxed.mutable == self.space.mutable:
-                return found.steps[:0]
+                return measured.steps[:0]
             return self._relaxed(relaxed)._search(person, Grid(relaxed).limits(person)).all.steps
 
         return smallest_relaxation(self._question(person), near, searched)

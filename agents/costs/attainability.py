@@ -30,8 +30,8 @@ def attainability(people: Array, targets: Array) -> Array:
     Algorithmic Recourse. arXiv 2509.22102. Equation 7.
     """
     with np.errstate(divide="ignore"):
-        found: Array = 1.0 / (np.abs(targets - people) * targets) - 1.0
-    return found
+        attainable: Array = 1.0 / (np.abs(targets - people) * targets) - 1.0
+    return attainable
 
 
 def success_probability(attainability: Array, theta: Array) -> Array:
@@ -49,8 +49,8 @@ def success_probability(attainability: Array, theta: Array) -> Array:
     >>> success_probability(np.array([7.0, np.inf]), np.array([0.1, 0.1])).round(3)
     array([0.503, 1.   ])
     """
-    found: Array = -np.expm1(-theta * attainability)
-    return found
+    probability: Array = -np.expm1(-theta * attainability)
+    return probability
 
 
 def plan_success(people: Array, targets: Array, theta: Array) -> Array:
@@ -63,5 +63,5 @@ def plan_success(people: Array, targets: Array, theta: Array) -> Array:
     >>> plan_success(np.array([[0.25, 0.5]]), np.array([[0.5, 0.5]]), np.array([0.1, 0.1])).round(3)
     array([0.503])
     """
-    found: Array = success_probability(attainability(people, targets), theta).prod(axis=-1)
-    return found
+    probability: Array = success_probability(attainability(people, targets), theta).prod(axis=-1)
+    return probability

@@ -98,11 +98,11 @@ class CostStructure:
 
     def coefficients(self, feature: Indices, size: Array, values: Array) -> Array:
         """The coefficients (T, P) of T steps: of a ``feature`` (T,), by ``size`` (T,), at ``values`` (T, F) before."""
-        found = np.zeros((len(feature), self.parameters))
-        found[np.arange(len(feature)), feature] = size
+        coefficients = np.zeros((len(feature), self.parameters))
+        coefficients[np.arange(len(feature)), feature] = size
         for at, (parent, child) in enumerate(self.edges):
-            found[:, self.features + at] = (feature == child) * (self.offset + values[:, parent])
-        return found
+            coefficients[:, self.features + at] = (feature == child) * (self.offset + values[:, parent])
+        return coefficients
 
     def cost(self, values: Array, steps: Sequence[tuple[int, float]], weights: Array) -> Array:
         """The costs (S,), under weights (S, P), of a plan for a person with ``values`` (F,).
@@ -118,8 +118,8 @@ class CostStructure:
         features = np.array([feature for feature, _ in steps], dtype=np.intp)
         coefficients = self.coefficients(features, np.array(changes), np.array(states).reshape(len(steps), -1))
         plan = np.arange(len(steps), dtype=np.intp)[np.newaxis]
-        found: Array = PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0]
-        return found
+        costs: Array = PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0]
+        return costs
 
 
 class Causal(Cost):

@@ -73,14 +73,14 @@ class DifficultyPosterior:
     def weights(self) -> Array:
         """The posterior probabilities, (D, G)."""
         weights = np.exp(self._log_likelihood - self._log_likelihood.max(axis=1, keepdims=True))
-        found: Array = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        probabilities: Array = weights / weights.sum(axis=1, keepdims=True)
+        return probabilities
 
     @property
     def difficulty(self) -> Array:
         """The posterior means, (D,)."""
-        found: Array = (self.weights * self._grid).sum(axis=1)
-        return found
+        means: Array = (self.weights * self._grid).sum(axis=1)
+        return means
 
     @property
     def theta(self) -> Array:
@@ -93,8 +93,8 @@ class DifficultyPosterior:
         It is the mean over the posterior. The product over a plan's features is the probability that it succeeds.
         """
         exponent = self.beta * np.maximum(attainability, 0.0)[:, :, None] / self._grid
-        found: Array = (-np.expm1(-exponent) * self.weights).sum(axis=2)
-        return found
+        probability: Array = (-np.expm1(-exponent) * self.weights).sum(axis=2)
+        return probability
 
     def state(self) -> State:
         """Everything that was learned."""
@@ -108,10 +108,10 @@ class DifficultyPosterior:
         ValueError
             When the state is not one of such a posterior; nothing is changed then.
         """
-        found = dict(state)
-        given = found.get("log_likelihood")
-        if set(found) != {"log_likelihood"} or given is None or given.shape != self._log_likelihood.shape:
-            sizes = {name: array.shape for name, array in found.items()}
+        arrays = dict(state)
+        given = arrays.get("log_likelihood")
+        if set(arrays) != {"log_likelihood"} or given is None or given.shape != self._log_likelihood.shape:
+            sizes = {name: array.shape for name, array in arrays.items()}
             raise ValueError(f"the state holds {sizes}, this posterior log_likelihood {self._log_likelihood.shape}")
         if not np.isfinite(given).all():
             raise ValueError("the state's log_likelihood holds a number that is not finite: it is damaged")

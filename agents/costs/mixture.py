@@ -78,15 +78,15 @@ class GaussianMixture:
         components = document.get("components")
         if not isinstance(components, list) or not components:
             raise ValueError("the prior has no list `components`")
-        found = [_component(number, component, parameters) for number, component in enumerate(components)]
-        mass, means, deviations = (np.array(column) for column in zip(*found, strict=True))
+        parsed = [_component(number, component, parameters) for number, component in enumerate(components)]
+        mass, means, deviations = (np.array(column) for column in zip(*parsed, strict=True))
         return cls(mass, means, deviations)
 
     @property
     def mean(self) -> Array:
         """The mean of all components, (P,)."""
-        found: Array = self.mass @ self.means
-        return found
+        mean: Array = self.mass @ self.means
+        return mean
 
     @property
     def covariances(self) -> Array:
@@ -97,16 +97,16 @@ class GaussianMixture:
     def covariance(self) -> Array:
         """The covariance of all components together, (P, P)."""
         apart = self.means - self.mean
-        found: Array = np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart
-        return found
+        covariance: Array = np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart
+        return covariance
 
     def weights(self, kind: Indices, latent: Array) -> Array:
         """The weights (S, P) of people of these components (S,), from their latent numbers (S, P)."""
-        found = self.means[kind]
+        weights = self.means[kind]
         for number in np.unique(kind):
             own = kind == number
-            found[own] += latent[own] @ self._factors[number].T
-        return found
+            weights[own] += latent[own] @ self._factors[number].T
+        return weights
 
     def examples(self, least: int) -> tuple[Array, Array]:
         """Weights (S, P) of people who stand for all, and the probability of each, (S,): always the same ones.

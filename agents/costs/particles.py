@@ -110,15 +110,15 @@ class Particles:
     @property
     def probability(self) -> Array:
         """The probability of each particle, (S,)."""
-        found: Array = np.exp(self._log_weight - self._log_weight.max())
-        found /= found.sum()
-        return found
+        probability: Array = np.exp(self._log_weight - self._log_weight.max())
+        probability /= probability.sum()
+        return probability
 
     @property
     def kinds(self) -> Array:
         """The posterior probability of each kind of person, (M,): what an answer teaches of the population."""
-        found: Array = self.probability.reshape(-1, self._each).sum(axis=1)
-        return found
+        probability: Array = self.probability.reshape(-1, self._each).sum(axis=1)
+        return probability
 
     def costs(self, plans: PlanCosts) -> Array:
         """The costs (n, S) of n plans."""
@@ -126,8 +126,8 @@ class Particles:
 
     def expected(self, plans: PlanCosts) -> Array:
         """The expected costs (n,) of n plans."""
-        found: Array = self.costs(plans) @ self.probability
-        return found
+        costs: Array = self.costs(plans) @ self.probability
+        return costs
 
     def update(self, answer: Answer) -> None:
         """Learn from an answer."""

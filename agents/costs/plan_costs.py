@@ -42,8 +42,8 @@ class PlanCosts(NamedTuple):
         total = np.full((len(self.steps), len(weights)), self.stop)
         for column in self.steps.T:
             total += each[column]
-        found: Array = np.minimum(total, self.cap)
-        return found
+        costs: Array = np.minimum(total, self.cap)
+        return costs
 
     @classmethod
     def joined(cls, parts: Sequence[PlanCosts]) -> PlanCosts:

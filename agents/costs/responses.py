@@ -35,8 +35,8 @@ class Response(ABC):
 
     def probability(self, costs: Array) -> Array:
         """The probability (k, S) of each pick under S samples of the costs (k, S)."""
-        found: Array = (1.0 - self.slip) * self._deliberate(costs) + self.slip / len(costs)
-        return found
+        probability: Array = (1.0 - self.slip) * self._deliberate(costs) + self.slip / len(costs)
+        return probability
 
     @abstractmethod
     def _deliberate(self, costs: Array) -> Array:
@@ -57,8 +57,8 @@ class Noiseless(Response):
 
     def _deliberate(self, costs: Array) -> Array:
         least = costs <= costs.min(axis=0) + TIE
-        found: Array = least / least.sum(axis=0)
-        return found
+        probability: Array = least / least.sum(axis=0)
+        return probability
 
 
 class Logistic(Response):
@@ -86,5 +86,5 @@ class Logistic(Response):
 
     def _deliberate(self, costs: Array) -> Array:
         odds = np.exp(-self.temperature * (costs - costs.min(axis=0)))
-        found: Array = odds / odds.sum(axis=0)
-        return found
+        probability: Array = odds / odds.sum(axis=0)
+        return probability

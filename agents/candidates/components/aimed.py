@@ -114,21 +114,21 @@ class AimedSearch:
 
     def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
         """The options of a person (D,) under a model; none where no target was found that is one."""
-        found = self.targets(person, score, goal)
+        measured = self.targets(person, score, goal)
         for _ in range(LARGEST_SET - 1):
-            fewer = _new(_fewer(found.steps[np.concatenate(self._far_and_near(found))]), found.steps)
+            fewer = _new(_fewer(measured.steps[np.concatenate(self._far_and_near(measured))]), measured.steps)
             if not len(fewer):
                 break
-            found = found.beside(self._measured(person, fewer, score, goal))
-        return self._offered(found)
+            measured = measured.beside(self._measured(person, fewer, score, goal))
+        return self._offered(measured)
 
     def targets(self, person: Array, score: Score, goal: Goal) -> Targets:
         """The targets of a person (D,) under a model that were measured, also those that are no options."""
         limits = self._grid.limits(person)
-        found = self._measured(person, _single(limits), score, goal, whole=True)
-        if not len(found.cost):
-            return found
-        moves = self._useful(found)
+        measured = self._measured(person, _single(limits), score, goal, whole=True)
+        if not len(measured.cost):
+            return measured
+        moves = self._useful(measured)
         feature, base = (moves.steps != 0).argmax(axis=1), moves
         odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
         own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
@@ -137,14 +137,14 @@ class AimedSearch:
             if not len(pairs):
                 break
             steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
-            more = self._measured(person, _new(steps, found.steps[:0]), score, goal, whole=size < self._most_changes)
-            found, base = found.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
+            more = self._measured(person, _new(steps, measured.steps[:0]), score, goal, whole=size < self._most_changes)
+            measured, base = measured.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
         for _ in range(ROUNDS):
-            varied = _new(self._varied(found.steps[self._best(found)[:REFINED]], limits), found.steps)
+            varied = _new(self._varied(measured.steps[self._best(measured)[:REFINED]], limits), measured.steps)
             if not len(varied):
                 break
-            found = found.beside(self._measured(person, varied, score, goal))
-        return found
+            measured = measured.beside(self._measured(person, varied, score, goal))
+        return measured
 
     def _promising(
         self, base: Targets, moves: Targets, feature: Indices, own: tuple[float, float], need: float
@@ -172,44 +172,44 @@ class AimedSearch:
         best = np.argsort(-value, kind="stable")[: min(MOST_MOVES, int(useful.sum()))]
         return single.at(np.union1d(best, farthest))
 
-    def _best(self, found: Targets) -> Indices:
+    def _best(self, measured: Targets) -> Indices:
         """The best accepted target of each set of features, best first."""
-        accepted = np.flatnonzero(found.accepted)
-        changed = found.steps[accepted] != 0
-        order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(found)[accepted], kind="stable")
+        accepted = np.flatnonzero(measured.accepted)
+        changed = measured.steps[accepted] != 0
+        order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(measured)[accepted], kind="stable")
         _, first = np.unique(_sets(changed)[order], return_index=True)
         best: Indices = accepted[order[np.sort(first)]]
         return best
 
-    def _offered(self, found: Targets) -> AimedOptions:
-        far, near = self._far_and_near(found)
-        near = near[self._without_fillers(found, near)]
+    def _offered(self, measured: Targets) -> AimedOptions:
+        far, near = self._far_and_near(measured)
+        near = near[self._without_fillers(measured, near)]
         chosen = np.concatenate([far, near])
-        return AimedOptions(found.steps[chosen], found.rows[chosen], np.arange(len(chosen)) >= len(far))
+        return AimedOptions(measured.steps[chosen], measured.rows[chosen], np.arange(len(chosen)) >= len(far))
 
-    def _far_and_near(self, found: Targets) -> tuple[Indices, Indices]:
+    def _far_and_near(self, measured: Targets) -> tuple[Indices, Indices]:
         """The best targets, without those of which a part is as good, and near ones of the same sets."""
-        best = self._best(found)
-        best = best[without_parts(found.steps[best])]
-        best = best[found.cost[best] <= self._dearest * found.cost[best[:1]]][:MOST_OPTIONS]
-        return best, self._near(found, best)
+        best = self._best(measured)
+        best = best[without_parts(measured.steps[best])]
+        best = best[measured.cost[best] <= self._dearest * measured.cost[best[:1]]][:MOST_OPTIONS]
+        return best, self._near(measured, best)
 
-    def _without_fillers(self, found: Targets, which: Indices) -> Mask:
+    def _without_fillers(self, measured: Targets, which: Indices) -> Mask:
         """Which of some targets have no part that was measured and is as good."""
-        number = {key: row for row, key in enumerate(map(bytes, found.steps))}
-        value, needed = np.where(found.accepted, self._value(found), -np.inf), np.ones(len(which), dtype=np.bool_)
+        number = {key: row for row, key in enumerate(map(bytes, measured.steps))}
+        value, needed = np.where(measured.accepted, self._value(measured), -np.inf), np.ones(len(which), dtype=np.bool_)
         for place, one in enumerate(which.tolist()):
-            parts = [number.get(bytes(part), one) for part in _fewer(found.steps[[one]])]
+            parts = [number.get(bytes(part), one) for part in _fewer(measured.steps[[one]])]
             needed[place] = all(value[part] < value[one] - LEAST_GAIN for part in parts if part != one)
         return needed
 
-    def _near(self, found: Targets, best: Indices) -> Indices:
+    def _near(self, measured: Targets, best: Indices) -> Indices:
         """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
-        value = np.where(found.accepted, self._value(found, HARDER), -np.inf)
-        sets = _sets(found.steps != 0)
+        value = np.where(measured.accepted, self._value(measured, HARDER), -np.inf)
+        sets = _sets(measured.steps != 0)
         near = np.array([np.where(sets == sets[far], value, -np.inf).argmax() for far in best])
         nearer: Indices = near.astype(np.intp)
-        return nearer[found.cost[nearer] < MUCH_NEARER * found.cost[best]]
+        return nearer[measured.cost[nearer] < MUCH_NEARER * measured.cost[best]]
 
     def _varied(self, steps: Steps, limits: Limits) -> Steps:
         """Rows of steps (R, M), each with a few steps more or less of one number, in the same direction."""

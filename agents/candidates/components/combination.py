@@ -51,7 +51,7 @@ def combined(
     The value is the logarithm of exp(-nu cost) p. Of bases that change one feature, only later ones are added.
     """
     features = bases.shape[1]
-    value, found = (
+    value, codes = (
         np.full((len(bases), features, most), -math.inf),
         np.zeros((len(bases), features, most), np.intp),
     )
@@ -77,22 +77,22 @@ def combined(
             worth -= nu * (base[1][b] + move[1][r])
             if base[2][b] + move[2][r] - own[1] < need:
                 worth -= SHORT
-            insert(value[of_set[b], m], found[of_set[b], m], worth, b * len(feature) + r)
+            insert(value[of_set[b], m], codes[of_set[b], m], worth, b * len(feature) + r)
     places = np.flatnonzero(value.ravel() > -math.inf)
     pairs = np.empty((len(places), 2), np.intp)
     for i in range(len(places)):
-        code = found.ravel()[places[i]]
+        code = codes.ravel()[places[i]]
         pairs[i, 0], pairs[i, 1] = code // len(feature), code % len(feature)
     return value.ravel()[places], pairs
 
 
 @compiled
-def insert(value: Array, found: Indices, worth: float, code: int) -> None:
+def insert(value: Array, codes: Indices, worth: float, code: int) -> None:
     """Put a value among the largest, in descending order, with its code."""
     at = len(value) - 1
     if worth <= value[at]:
         return
     while at > 0 and value[at - 1] < worth:
-        value[at], found[at] = value[at - 1], found[at - 1]
+        value[at], codes[at] = value[at - 1], codes[at - 1]
         at -= 1
-    value[at], found[at] = worth, code
+    value[at], codes[at] = worth, code

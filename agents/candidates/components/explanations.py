@@ -124,9 +124,9 @@ def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> A
 
 def _nearest(question: Question, miss: _Miss, grid: Grid, own: Limits, factor: NDArray[np.int64]) -> _Miss:
     """The miss with the value nearest to the rule that is enough."""
-    which, found = miss.which, int(miss.steps[miss.which])
-    allowed = int(np.rint(found / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
-    counts = np.unique(np.linspace(allowed, found, BETWEEN + 1).round().astype(np.int64))
+    which, missed = miss.which, int(miss.steps[miss.which])
+    allowed = int(np.rint(missed / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
+    counts = np.unique(np.linspace(allowed, missed, BETWEEN + 1).round().astype(np.int64))
     rows = np.repeat(miss.steps[np.newaxis], len(counts), axis=0)
     rows[:, which] = counts
     sizes = _sizes(rows, own, factor, grid)

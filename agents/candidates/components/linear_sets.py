@@ -92,15 +92,15 @@ class LinearSets:
         """
         count, movable = len(people), len(self._grid.features)
         steps = np.zeros((count, MOST_OPTIONS, movable), dtype=np.int64)
-        found, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
+        counts, best = np.zeros(count, dtype=np.int64), np.zeros((count, movable), dtype=np.int64)
         model = self._models(people, slopes, np.zeros(count) if less is None else less)
         rules = *self._grid.limits(people), self._most_changes
         layout = self._grid.layout
-        solve_people(np.ascontiguousarray(people), layout, rules, model, self._masks, (steps, found, best))
-        accepted = found < 0
-        found[accepted] = 0
-        kept = steps[np.arange(MOST_OPTIONS) < found[:, np.newaxis]]
-        return Solutions(np.repeat(np.arange(count), found), kept, best, accepted)
+        solve_people(np.ascontiguousarray(people), layout, rules, model, self._masks, (steps, counts, best))
+        accepted = counts < 0
+        counts[accepted] = 0
+        kept = steps[np.arange(MOST_OPTIONS) < counts[:, np.newaxis]]
+        return Solutions(np.repeat(np.arange(count), counts), kept, best, accepted)
 
     def _models(self, people: Array, slopes: Array | None, less: Array) -> tuple[Array, Array, float]:
         """Everybody's weights (n, D) or (1, D), biases (n,), and the log odds that must be exceeded."""
@@ -114,19 +114,19 @@ class LinearSets:
         # A product of matrices would depend on the other rows.
         return np.asarray((rows * self._weights).sum(axis=1) + self._bias - self._required)
 
-    def tightened(self, people: Array, slopes: Array, found: Solutions, excess: Array) -> Steps:
+    def tightened(self, people: Array, slopes: Array, solutions: Solutions, excess: Array) -> Steps:
         """The steps of options, (P, M), without the surplus: log odds ``excess`` (P,) beyond what each needs.
 
         ``slopes`` (n, D) are those of ``solve``.
 
         The dearest changes are reduced first, and none to nothing.
         """
-        steps = np.abs(found.steps)
-        whose, weights = np.ascontiguousarray(people[found.people]), self._weights - slopes[found.people]
+        steps = np.abs(solutions.steps)
+        whose, weights = np.ascontiguousarray(people[solutions.people]), self._weights - slopes[solutions.people]
         fewest, most = self._grid.limits(whose)
         rules = self._grid.layout, (fewest, most), np.ascontiguousarray(weights)
         give_back(whose, rules, np.ascontiguousarray(excess), steps)
-        return np.sign(found.steps) * steps
+        return np.sign(solutions.steps) * steps
 
 
 @cache
@@ -153,7 +153,7 @@ def solve_people(
     """
     fewest_steps, most_steps, most_changes = rules
     weights, bias, required = model
-    steps, found, best = out
+    steps, counts, best = out
     movable = best.shape[1]
     cheapest = np.empty(1 << MOST_FEATURES)
     for i in range(len(people)):
@@ -166,12 +166,12 @@ def solve_people(
             best[i, m] = moves.most[m] * moves.step[m]
         missing = required - odds
         if missing < 0.0:
-            found[i] = -1
+            counts[i] = -1
             continue
-        found[i] = fill_sets(missing, by_gain, moves, masks, cheapest, steps[i])
-        if found[i] == 0:
-            found[i] = fill_large_set(missing, by_gain[:most_changes], moves, steps[i])
-        for option in range(found[i]):
+        counts[i] = fill_sets(missing, by_gain, moves, masks, cheapest, steps[i])
+        if counts[i] == 0:
+            counts[i] = fill_large_set(missing, by_gain[:most_changes], moves, steps[i])
+        for option in range(counts[i]):
             for m in range(movable):
                 steps[i, option, m] *= moves.step[m]
 
@@ -244,18 +244,18 @@ def fill_sets(
     ``by_gain`` are the features by what they can add, the most first. ``cheapest`` takes the least cost of each set of
     combined features and of its parts, by the set's bits.
     """
-    found = fill_singles(missing, moves, steps)
+    options = fill_singles(missing, moves, steps)
     combined = by_gain[:MOST_FEATURES]
     combined = combined[moves.most[combined] > 0]
     combined = combined[np.argsort(moves.cost[combined] / moves.gain[combined])]
     cheapest[: 1 << len(combined)] = math.inf
     for bit in range(len(combined)):
         m = combined[bit]
-        for option in range(found):
+        for option in range(options):
             if steps[option, m] > 0:
                 cheapest[1 << bit] = steps[option, m] * moves.cost[m]
     members = np.empty(LARGEST_SET, dtype=np.intp)
-    found_up_to_pairs = found
+    options_up_to_pairs = options
     for mask in masks:
         if mask >> len(combined):
             continue
@@ -265,32 +265,32 @@ def fill_sets(
                 members[size] = combined[bit]
                 size += 1
                 cheapest_part = min(cheapest_part, cheapest[mask ^ (1 << bit)])
-        if size > 2 and found_up_to_pairs >= ENOUGH:
+        if size > 2 and options_up_to_pairs >= ENOUGH:
             break
         set_cost = math.inf
-        if found < len(steps):
-            set_cost = fill(missing, members[:size], moves, steps[found])
+        if options < len(steps):
+            set_cost = fill(missing, members[:size], moves, steps[options])
         if set_cost < cheapest_part:
-            found += 1
+            options += 1
         elif set_cost < math.inf:
-            steps[found, :] = 0
+            steps[options, :] = 0
         cheapest[mask] = min(cheapest_part, set_cost)
         if size == 2:
-            found_up_to_pairs = found
-    return found
+            options_up_to_pairs = options
+    return options
 
 
 @compiled
 def fill_singles(missing: float, moves: Moves, steps: NDArray[np.int64]) -> int:
     """Write the option of each feature that reaches the goal alone to ``steps`` (O, M); return their number."""
-    found = 0
+    options = 0
     for m in range(len(moves.gain)):
-        if moves.gain[m] * moves.most[m] > missing and found < len(steps):
+        if moves.gain[m] * moves.most[m] > missing and options < len(steps):
             needed = math.floor(missing / moves.gain[m] + ROUNDING) + 1
             if needed <= moves.most[m]:
-                steps[found, m] = needed
-                found += 1
-    return found
+                steps[options, m] = needed
+                options += 1
+    return options
 
 
 @compiled

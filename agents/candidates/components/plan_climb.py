@@ -68,8 +68,8 @@ class PlanClimb:
 
     def run(self) -> None:
         """Make all climbs."""
-        found = self._climb(BEAM, _gain)
-        for m in () if found is None else np.flatnonzero(found != self._targets.start):
+        target = self._climb(BEAM, _gain)
+        for m in () if target is None else np.flatnonzero(target != self._targets.start):
             self._climb(BEAM, _gain, without=int(m))
         for sample in range(self._cost.shape[1]):
             self._climb(NARROW_BEAM, partial(_gain_for_cost, sample, self._targets.tables[-1]))

@@ -76,20 +76,20 @@ def cheap_targets(
     part[0] = stop
     used, changed = np.zeros(movable + 1, np.intp), np.zeros(movable + 1, np.intp)
     target, place = first[:-1].copy(), np.full(movable, -1)
-    found, threshold, depth, are_lost, visited = 0, 1.0, 0, False, 0
+    count, threshold, depth, are_lost, visited = 0, 1.0, 0, False, 0
     while depth >= 0:
         if depth == movable:
             if used[depth] and least <= gained[depth] < below:
-                if found == len(targets):
-                    found, threshold = thinned(targets, lower, key)
-                    if found == 0:  # many targets cost the same, where all steps cost the least that a step can
-                        found, are_lost = len(targets) // 2, True
-                targets[found], lower[found], key[found] = target, part[depth], NEVER
+                if count == len(targets):
+                    count, threshold = thinned(targets, lower, key)
+                    if count == 0:  # many targets cost the same, where all steps cost the least that a step can
+                        count, are_lost = len(targets) // 2, True
+                targets[count], lower[count], key[count] = target, part[depth], NEVER
                 is_new = True
                 for s in range(samples):
-                    key[found] = min(key[found], part[depth, s] / max(bound[s], LEAST_SAVING))
+                    key[count] = min(key[count], part[depth, s] / max(bound[s], LEAST_SAVING))
                     is_new &= part[depth, s] >= known[s] - LEAST_SAVING
-                found += is_new and key[found] < threshold
+                count += is_new and key[count] < threshold
             depth -= 1
             continue
         m = sequence[depth]
@@ -124,7 +124,7 @@ def cheap_targets(
             used[depth + 1], changed[depth + 1] = used[depth] + more, changed[depth] + (more > 0)
             depth += 1
     kept = 0
-    for row in range(found):
+    for row in range(count):
         if key[row] < threshold:
             targets[kept], lower[kept], key[kept] = targets[row], lower[row], key[row]
             kept += 1

@@ -96,14 +96,14 @@ def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, f
     rows = np.empty((effort.targets, movable), np.intp)
     lower, key = np.empty((effort.targets, samples)), np.empty(effort.targets)
     limits = effort.steps, effort.changes, effort.partial
-    known, threshold, complete, found, passes = np.zeros(samples), 0.0, True, 1, 0
-    while threshold < 1.0 and found and targets.rows < effort.rows and passes < effort.passes:
+    known, threshold, complete, count, passes = np.zeros(samples), 0.0, True, 1, 0
+    while threshold < 1.0 and count and targets.rows < effort.rows and passes < effort.passes:
         passes += 1
         bound = targets.bound
-        found, threshold, are_lost = cheap_targets(
+        count, threshold, are_lost = cheap_targets(
             targets.levels, targets.tables, bound, known, limits, promise, rows, lower, key
         )
-        order = np.argsort(key[:found], kind="stable")
+        order = np.argsort(key[:count], kind="stable")
         _score_in_order(targets, effort, rows[order], lower[order])
         known, complete = threshold * bound, complete and not are_lost
     return complete and threshold == 1.0 and targets.rows < effort.rows

@@ -17,9 +17,9 @@ def find_feasible(
     groups: tuple[Indices, Indices, Indices],
     rules: tuple[Indices, Array, Array, Indices],
     max_changes: int,
-    found: tuple[Indices, Indices],
+    out: tuple[Indices, Indices],
 ) -> int:
-    """Put the rows of people and the instances that are feasible for them into ``found``, and return the number of
+    """Put the rows of people and the instances that are feasible for them into ``out``, and return the number of
     pairs.
 
     ``background`` (n,) is the number of each person's pattern of immutable values. Those of ``groups`` are the
@@ -29,7 +29,7 @@ def find_feasible(
     """
     starts, counts, members = groups
     direction, smallest, largest, feature_of = rules
-    rows, arms = found
+    rows, arms = out
     pairs = 0
     for i in range(len(people)):
         first = starts[background[i]]

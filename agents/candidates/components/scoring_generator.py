@@ -43,8 +43,8 @@ class ScoringGenerator(CandidateGenerator):
             return np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
 
         def options(space: Space) -> Array:
-            found = self._relaxed(space).propose(person[np.newaxis])
-            return np.asarray(found.points[found.point])
+            batch = self._relaxed(space).propose(person[np.newaxis])
+            return np.asarray(batch.points[batch.point])
 
         return Question(self.space, person, valid, options)
 

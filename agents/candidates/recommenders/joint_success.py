@@ -183,9 +183,9 @@ def best_change(
     if z > 0.0:
         inner, _ = change_at(z, own, sign, theta)
         if low < inner < high:
-            found = -math.log1p(-math.exp(-z)) - scale * inner
-            if found <= value:
-                change, value, from_root = inner, found, True
+            loss = -math.log1p(-math.exp(-z)) - scale * inner
+            if loss <= value:
+                change, value, from_root = inner, loss, True
     z_high, slope, half_loss = end
     # Beyond half of the way nothing is better when the loss there is too large already.
     if slope > price and half_loss < value + scale * high:
@@ -193,9 +193,9 @@ def best_change(
         if z_upper > 0.0:
             inner, _ = change_at(z_upper, own, sign, theta)
             if low < inner < high:
-                found = loss_of(inner, own, sign, theta) - scale * inner
-                if found < value:
-                    change, value, from_root = inner, found, False
+                loss = loss_of(inner, own, sign, theta) - scale * inner
+                if loss < value:
+                    change, value, from_root = inner, loss, False
     return change, value, z, from_root
 
 
@@ -275,8 +275,8 @@ def common_z(missing: float, free: NDArray[np.bool_], room: Array, person: Perso
         total = 0.0
         for m in range(len(own)):
             if free[m]:
-                found, _ = change_at(common, own[m], sign[m], theta[m])
-                total += gain[m] * (room[m] if found < 0.0 or found > room[m] else found)
+                change, _ = change_at(common, own[m], sign[m], theta[m])
+                total += gain[m] * (room[m] if change < 0.0 or change > room[m] else change)
         common = min(max(common * total / missing, 1.0), SMALLEST_CHANGE)
     return common
 

@@ -55,10 +55,10 @@ class MaximalSuccess(Recommender):
 
     def changes(self, task: Task) -> Array:
         """The changes most probable to succeed together, (n, D)."""
-        found = np.zeros_like(task.room)
+        changes = np.zeros_like(task.room)
         model = (task.sign, self._theta, task.gain)
-        plan_people(task.missing, np.ascontiguousarray(task.people), np.ascontiguousarray(task.room), model, found)
-        return found
+        plan_people(task.missing, np.ascontiguousarray(task.people), np.ascontiguousarray(task.room), model, changes)
+        return changes
 
     def price(self, task: Task, changes: Array) -> Array:
         """The negative log probability of each change, (n, D)."""

@@ -48,9 +48,9 @@ class MinimalL1(Recommender):
         """The cheapest changes, (n, D)."""
         with np.errstate(divide="ignore"):
             order = np.argsort(self._difficulty / task.gain, kind="stable")
-        found = np.zeros_like(task.room)
-        fill_up(task.missing, task.gain, task.room, order, found)
-        return found
+        changes = np.zeros_like(task.room)
+        fill_up(task.missing, task.gain, task.room, order, changes)
+        return changes
 
     def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
         """The cost of each change, (n, D)."""

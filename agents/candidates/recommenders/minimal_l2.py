@@ -41,9 +41,9 @@ class MinimalL2(Recommender):
 
     def changes(self, task: Task) -> Array:
         """The nearest changes, (n, D)."""
-        found = np.zeros_like(task.room)
-        project(task.missing, task.gain, task.room, found)
-        return found
+        changes = np.zeros_like(task.room)
+        project(task.missing, task.gain, task.room, changes)
+        return changes
 
     def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
         """The squared changes, (n, D)."""

@@ -45,7 +45,10 @@ def _add(task: Task, recommender: Recommender, size: Array, most: Steps, steps: 
         own = np.zeros(len(rest), dtype=np.bool_)
         own[rows] = True
         unfinished = task.only(own)
-        price, dearer = recommender.price(unfinished, steps[rows] * size), recommender.price(unfinished, (steps[rows] + 1) * size)
+        price, dearer = (
+            recommender.price(unfinished, steps[rows] * size),
+            recommender.price(unfinished, (steps[rows] + 1) * size),
+        )
         useful = np.minimum(gain, rest[rows, np.newaxis])
         # The next step after one of an infinite price has none.
         with np.errstate(divide="ignore", invalid="ignore"):
