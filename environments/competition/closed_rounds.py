@@ -14,7 +14,7 @@ def closed_rounds(
     number: int, applications: Applications, accepted: NDArray[np.bool_], settings: Settings, episodes: int
 ) -> list[ClosedRound]:
     """One closed round an episode, of the applications (n,) and who of them got a place, (n,)."""
-    reached = applications.score >= applications.own_goal - settings.tolerance
+    reached = applications.reached(settings.tolerance)
     closed = []
     for episode in range(episodes):
         mine = slice(*np.searchsorted(applications.episode, (episode, episode + 1)))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.reached import reaches_score
 from .metrics import Outcomes
 from .people import dropout_probability, return_probability, success_probability
 from .settings import Settings
@@ -41,6 +42,11 @@ class Applications(NamedTuple):
         """Who applies for the first time, (n,)."""
         new: Mask = self.lag == 0
         return new
+
+    def reached(self, tolerance: float) -> Mask:
+        """Who reaches the own goal, (n,); no newcomer does."""
+        reached: Mask = reaches_score(self.score, self.own_goal, tolerance)
+        return reached
 
 
 @dataclass(frozen=True)
@@ -189,7 +195,7 @@ class Competition:
         return np.nan_to_num(np.maximum(people.own_goal - self.world.score(people.people), 0.0))
 
     def _outcomes(self, applications: Applications, accepted: Mask) -> Outcomes:
-        reached = applications.score >= applications.own_goal - self.settings.tolerance
+        reached = applications.reached(self.settings.tolerance)
         threshold = np.full(self.episodes, np.inf)
         np.minimum.at(threshold, applications.episode[accepted], applications.score[accepted])
         return Outcomes(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.candidates import recommenders
+from ...agents.reached import reaches_score
 from .competition import Applications, Competition
 from .metrics import Outcomes
 from .people import success_probability
@@ -96,7 +97,7 @@ class Season:
         persons = applications.person.tolist()
         names = [f"{person:05}-{self.round:04}" for person in persons]
         self._open = applications, names
-        reached = applications.score >= applications.own_goal - self.competition.settings.tolerance
+        reached = applications.reached(self.competition.settings.tolerance)
         return [
             self._arrival(name, person, row, bool(has))
             for name, person, row, has in zip(names, persons, applications.people, reached, strict=True)
@@ -155,7 +156,7 @@ class Season:
         box = recommenders.Bounds(np.zeros(1), np.ones(1))
         best = recommender.recommend(world.linear, person[np.newaxis], np.array([goal]), box).targets
         self._best.append(float(self._success(best, person)[0]))
-        reaches = float(world.score(target[np.newaxis])[0]) >= goal - settings.tolerance
+        reaches = reaches_score(float(world.score(target[np.newaxis])[0]), goal, settings.tolerance)
         return Taken(float(self._success(target[np.newaxis], person)[0]), reaches, float(np.abs(target - person).sum()))
 
     def _success(self, targets: Floats, person: Floats) -> Floats:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.rounding import ROUNDING
+from ....agents.reached import reaches_target
 from ....schemas.encoding import Problem
 from ....schemas.events import PromiseReason, PromiseStatus
 from ...programs.bundle.loader import ModelBundle
@@ -79,7 +79,7 @@ def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOp
     assert not isinstance(values, Problem), "these features have been read before"
     person, targets = program.codec.encode_read([values]), rows_of(promise.options)
     direction = np.sign(targets - person)
-    reached = ((direction == 0.0) | ((row - targets) * direction >= -ROUNDING)).all(axis=1)
+    reached = reaches_target(row, targets, direction).all(axis=1)
     return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]
 
 

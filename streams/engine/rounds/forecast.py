@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ....agents.costs import attainability, plan_success
 from ....agents.goals import Prospects, Threshold
+from ....agents.reached import reaches_target
 from ...programs.bundle.loader import ModelBundle
 from ...programs.models.scoring import score_of_options
 from ..state import CurrentModel
@@ -106,7 +107,7 @@ def learn_difficulty(rounds: ProgramRounds, promised: Array, returned: Array) ->
     columns = number_columns(rounds)
     changes = (targets - person)[:, columns]
     changed = np.abs(changes) > UNCHANGED
-    reached = changed & ((returned - targets)[:, columns] * np.sign(changes) >= -UNCHANGED)
+    reached = changed & reaches_target(returned[columns], targets[:, columns], np.sign(changes), UNCHANGED)
     share = reached.sum(axis=1) / np.maximum(changed.sum(axis=1), 1)
     option = int(np.argmax(share))
     at = np.flatnonzero(changed[option])

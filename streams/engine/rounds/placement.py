@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.options import OptionBatch
+from ....agents.reached import reaches_score
 from ....agents.scores import digits_apart
 from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus
@@ -24,7 +25,7 @@ from ..promises.ending import publish_promise_end
 from ..selection import select_for_steps
 from ..shards import Shard
 from .forecast import model_for, success_of
-from .promised_scores import PROMISED_SCORES, PromisedScore, reaches
+from .promised_scores import PROMISED_SCORES, PromisedScore
 from .result import competing, have_place, scores_of
 from .state import Closing, Member, ProgramRounds
 
@@ -62,7 +63,7 @@ class RoundTerms(Terms):
         member, closing = self._members[person.case.key.application], self.closing
         promise = self.rounds.promise_of(member)
         if promise is not None and promise.round < closing.number and self.competing[member.name]:
-            reached = reaches(scores_of([member]), np.array([promise.score_under(self.model.bundle)])).item()
+            reached = reaches_score(scores_of([member]), promise.score_under(self.model.bundle)).item()
             status: PromiseStatus = "kept" if person.approved else "broken" if reached else "superseded"
             end_promised_score(promise, status, self.rounds, fold, member)
         return person

@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ....agents.rounding import ROUNDING
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from ..program_state import RowTable
@@ -55,11 +54,6 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
 
 
 PROMISED_SCORES = RowTable("promised_scores", PromisedScore)
-
-
-def reaches(scores: Array, promised: Array) -> NDArray[np.bool_]:
-    """Which scores (n,) reach the promised ones (n,)."""
-    return np.asarray(scores >= promised - ROUNDING)
 
 
 @dataclass

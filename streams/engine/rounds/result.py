@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.goals import ClosedRound
+from ....agents.reached import reaches_score
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
-from .promised_scores import PromisedScore, reaches
+from .promised_scores import PromisedScore
 from .ranking import Ranking, admitted, ranking, ranking_of_decisions, tie_break
 from .state import Closing, Member, ProgramRounds
 
@@ -94,7 +95,7 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
         newcomers=scores[competes & ~is_back],
         own_goal=promised,
         lag=np.array([closing.number - promise.round for promise in promises], dtype=np.int64),
-        reached=reaches(scores[back], promised),
+        reached=reaches_score(scores[back], promised),
         accepted=accepted[back],
     )
     return RoundResult(closed, int(accepted.sum()), rejected)

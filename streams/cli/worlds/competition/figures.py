@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .....agents.rounding import ROUNDING
+from .....agents.reached import reaches_score
 from .....environments.competition import Season, mean_of_rounds
 from .....schemas.events import NoRecourse, PromiseChange, Recourse, Threshold
 from ...display.words import percentage
@@ -63,7 +63,7 @@ class RoundFigures(Figures):
             case PromiseChange(target_score=float() as target_score):
                 self._ended[event.status] += 1
                 # A promise may be kept without the promised score, where places are left.
-                if event.score is not None and event.score >= target_score - ROUNDING:
+                if event.score is not None and reaches_score(event.score, target_score):
                     self._reached += 1
                     self._kept += event.status == "kept"
             case Recourse(target_score=float()) | NoRecourse(reason="apply_again"):
