@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..agents import candidates
-from ..agents.promises import NoPromise, RetrainsPromise
+from ..agents import candidates, promises
 from ..schemas.spec import ProgramSpec
-from .programs.promised import has_own_score, promise_on
+from .programs.promised import has_own_score, has_promise, promise_on
 
 MANY_CHANGES = 4
 """Options with more changes are counted: few people carry them out."""
@@ -18,7 +17,8 @@ ACCEPTED = 0.9
 """The share of pairs of a cheapest option and a retrained model in which the model should accept the option."""
 WIDER = "wider bounds of the features"
 LARGER = "larger changes (`max_change`)"
-LASTING = f"for options that last, ask for `promise: {{kind: {RetrainsPromise.name}}}`, or for a larger `policy.margin`"
+ADVISED = next(kind.name for kind in promises.registry.values() if kind.is_advised)
+LASTING = f"for options that last, ask for `promise: {{kind: {ADVISED}}}`, or for a larger `policy.margin`"
 
 
 def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterator[str]:
@@ -46,7 +46,7 @@ def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
 
     ``accepted`` is the share that was measured with the measured margin, None without one.
     """
-    fixed = spec.promise.kind != NoPromise.name or spec.policy.margin is not None or spec.policy.target is not None
+    fixed = has_promise(spec) or spec.policy.margin is not None or spec.policy.target is not None
     if accepted is None or accepted >= ACCEPTED or fixed:
         return
     yield f"models trained on other rows of the same population accept {accepted:.0%} of such options: {LASTING}"

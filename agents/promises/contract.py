@@ -38,6 +38,9 @@ class Promise(Equipped, ABC):
     name: ClassVar[str]
     """What a program spec's ``promise.kind`` calls it."""
 
+    is_advised: ClassVar[bool] = False
+    """Whether owners whose options do not last are advised to ask for it."""
+
     def __init__(self, **parameters: Any) -> None:
         self.check(parameters)
 
@@ -132,6 +135,9 @@ class Certified(Promise):
     What their verdict is worth is measured on rows that are kept aside when a model is trained. Then ``equip`` is also
     given a ``calibration``, a ``ShareCalibration``.
     """
+
+    is_implied: ClassVar[bool] = False
+    """Whether a bundle's calibration that names no promise, as in bundles of earlier versions, is one of this."""
 
     @abstractmethod
     def certified(self, targets: Array, required: float = 0.5) -> Counts:

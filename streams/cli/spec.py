@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from ...agents.promises import NoPromise
 from ...schemas.draft import draft_spec
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
@@ -19,6 +18,7 @@ from ..printable import printable
 from ..programs.bundle.loader import read_manifest
 from ..programs.encoding import bounds_of
 from ..programs.program import address_of, assemble
+from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from .display.undecided import tell_cautions, tell_undecided, tell_unlimited
@@ -178,7 +178,7 @@ def _of_rounds(spec: ProgramSpec) -> str:
 
 def _of_promise(spec: ProgramSpec) -> str:
     """The promise of a program, in words; nothing where it has none."""
-    promise = spec.promise
-    if promise.kind == NoPromise.name:
+    if not has_promise(spec):
         return ""
+    promise = spec.promise
     return f"promise {promise.kind}, open for {msgspec.to_builtins(promise.valid_for)}, "

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...agents import candidates, promises
-from ...agents.promises import NoPromise
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
-from .promised import has_own_score
+from .promised import has_own_score, has_promise
 
 
 def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
@@ -21,7 +20,7 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
     policy, terms = spec.policy, spec.promise
     if terms.kind not in promises.registry:
         return
-    if terms.kind != NoPromise.name and closes_rounds(spec):
+    if has_promise(spec) and closes_rounds(spec):
         yield ("promise", "kind"), f"{policy.goal} promises a score in rounds: take `promise` out"
     if not has_own_score(terms):
         return

@@ -9,9 +9,9 @@ import msgspec
 
 from ...agents import candidates, choices, goals
 from ...agents.parameters import Parametrised
-from ...agents.promises import NoPromise
 from ...schemas.spec import LABEL_PRIOR, ProgramSpec
 from .limited_places import closes_rounds
+from .promised import has_promise
 
 POLICY_VERSION_CHARACTERS = 16
 INTERVIEW_REVISION = 2
@@ -50,7 +50,7 @@ def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
     """The methods that a spec names beside its choice. The paper's policy has a hash without them."""
     policy = spec.policy
     named = (policy.generator, policy.goal, spec.promise.kind, policy.options, policy.margin)
-    if spec.promise.kind != NoPromise.name:
+    if has_promise(spec):
         return ((*named, spec.promise),)
     if policy.target is not None:
         return ((*named, policy.target),)

@@ -26,7 +26,7 @@ from ...agents.costs.causal import Causal
 from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
-from ...agents.promises import NoPromise, Promise
+from ...agents.promises import Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
 from ...schemas.events import Change, ExecutionSource, ImprovementSource, Model, Value
 from ...schemas.kinds import WatermarkName
@@ -44,7 +44,7 @@ from .margin import goal_of, margin_fault, margin_of
 from .models.scoring import score_of_options
 from .objective import generator_of, nu_of, objective_of
 from .policy_version import policy_version
-from .promised import promise_of, promise_on
+from .promised import has_promise, promise_of, promise_on
 from .spec_changes import Bounds, SpecRefusedError, check_changes
 from .spec_check import policy_faults
 
@@ -204,7 +204,7 @@ class Program:
     @cached_property
     def promises(self) -> bool:
         """Whether its options are promised to survive a new model."""
-        return self.spec.promise.kind != NoPromise.name
+        return has_promise(self.spec)
 
     @cached_property
     def promise(self) -> Promise:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from ...agents import promises
-from ...agents.promises import Certified, Promise, ShareCalibration
+from ...agents.promises import Certified, NoPromise, Promise, ShareCalibration
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from .. import answers as answers
 from .bundle.loader import ModelBundle
@@ -19,6 +19,11 @@ FIELDS = ("norm", "radius", "quantile")
 """The parameters of promises that are fields of a spec's ``promise``. The others stand in ``promise.parameters``."""
 
 NO_RETRAINS = "model {} has no retrains, which the promise {} needs: train a new one with `onward train --retrains 40`"
+
+
+def has_promise(spec: ProgramSpec) -> bool:
+    """Whether the options of a program are promised to survive a new model."""
+    return spec.promise.kind != NoPromise.name
 
 
 def promise_on(terms: PromiseTerms) -> Promise:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...agents import choices
-from ...agents.promises import NoPromise
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document
 from ..errors import UsageError
 from .limited_places import closes_rounds
+from .promised import has_promise
 
 Path = tuple[str, ...]
 Bounds = Mapping[str, tuple[float, float]]
@@ -136,7 +136,7 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
         case ("policy", "margin"):
             return AUTO if "auto" in (old.policy.margin, new.policy.margin) else None
         case ("model", "threshold"):
-            return PROMISED if rounds or old.promise.kind != NoPromise.name else None
+            return PROMISED if rounds or has_promise(old) else None
         case ("retention", "undecided"):
             return ROUNDS if rounds else None
         case ("constraints", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for"):

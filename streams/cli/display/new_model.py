@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from ....agents.candidates import registry
-from ....agents.promises import NoPromise
 from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
-from ...programs.promised import promise_on
+from ...programs.promised import has_promise, promise_on
 from ...programs.training.margin import RETRAINED
 from ...programs.training.protected import PREFIX
 from ...programs.training.served import PROMISED
@@ -188,7 +187,7 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     if "round_score" in metrics:
         in_round = f"{metrics['without_option_in_round']:.1%}"
         line += f": above {rounded_down(metrics['round_score'])}, {in_round} have none"
-    condition = "margin" if spec.promise.kind == NoPromise.name else "promise"
+    condition = "promise" if has_promise(spec) else "margin"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
     if not _serves_nobody(manifest):

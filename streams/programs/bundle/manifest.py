@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from ....agents.promises import Certified, registry
 from ....schemas.events import Identifier, ProgramName
 from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
@@ -42,8 +43,8 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 Portion = Annotated[float, Meta(ge=0, le=1)]
-FIRST_CALIBRATED = "retrains"
-"""The promise of a calibration that names none, as in bundles of earlier versions."""
+IMPLIED = next(kind.name for kind in registry.values() if issubclass(kind, Certified) and kind.is_implied)
+"""The promise of a calibration that names none."""
 
 
 class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +66,7 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_of(self, terms: PromiseTerms) -> bool:
         """Whether it was measured under a promise on these terms."""
-        own = self.kind or FIRST_CALIBRATED, self.quantile, self.margin, self.parameters or {}
+        own = self.kind or IMPLIED, self.quantile, self.margin, self.parameters or {}
         return own == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})
 
 

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 
 from ....agents.sigmoid import logit, sigmoid
-from ..bundle.manifest import FIRST_CALIBRATED, PromiseCalibration
+from ..bundle.manifest import IMPLIED, PromiseCalibration
 from .equal_margin import equal_margin
 from .kept_aside import Training, Trial, cuts, halvings, trials
 
@@ -73,7 +73,7 @@ def measure_share(
         terms.margin,
         shares,
         bounds,
-        UNSET if terms.kind == FIRST_CALIBRATED else terms.kind,
+        UNSET if terms.kind == IMPLIED else terms.kind,
         terms.parameters,
     )
     return Measured(calibration, _metrics([trial for group in groups for trial in group]))
