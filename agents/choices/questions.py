@@ -31,36 +31,6 @@ LEAST_GAIN = 1e-6
 """A question whose answer lowers the expected cost by less than this share of it is not asked."""
 
 
-def expected_utility_of_selection(costs: Array, probability: Array, response: Response) -> float:
-    r"""The expected utility $-C$ of the plan that a person picks from a set (equation 9).
-
-    Where people pick the cheapest it is the negative expected minimum cost.
-
-    Parameters
-    ----------
-    costs
-        Those of k plans under S samples, (k, S).
-    probability
-        That of each sample, (S,).
-
-    Examples
-    --------
-    >>> from ..costs.responses import Logistic, Noiseless
-    >>> costs, even = np.array([[1.0, 4.0], [2.0, 2.0]]), np.array([0.5, 0.5])
-    >>> round(expected_utility_of_selection(costs, even, Noiseless(slip=1e-9)), 2)
-    -1.5
-    >>> round(expected_utility_of_selection(costs, even, Logistic()), 2)
-    -1.79
-
-    References
-    ----------
-    Viappiani, P. and Boutilier, C. (2020). On the Equivalence of Optimal Recommendation Sets and Myopically Optimal
-    Query Sets. Artificial Intelligence 286.
-    """
-    picked = (response.probability(costs) * costs).sum(axis=0)
-    return -float(picked @ probability)
-
-
 def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
     """The ``size`` plans of n with the largest expected utility of selection by a person without noise, ascending.
 

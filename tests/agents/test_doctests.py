@@ -17,7 +17,10 @@ from onward.agents.choices import registry
 
 DOCS = Path(__file__).parents[2] / "docs"
 ROOMS = onward.agents, onward.benchmarks.improvement.choices, onward.benchmarks.robustness
-MODULES = [found.name for room in ROOMS for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")]
+MODULES = [
+    *(found.name for room in ROOMS for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")),
+    "onward.benchmarks.elicitation.utility",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

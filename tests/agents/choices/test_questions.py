@@ -17,7 +17,6 @@ from onward.agents.choices.questions import (
     Interview,
     InterviewRules,
     best_set,
-    expected_utility_of_selection,
     most_informative_set,
     option_set,
     regrets_after_picks,
@@ -27,6 +26,7 @@ from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.particles import UNSURE, Answer, Particles
 from onward.agents.costs.plan_costs import PlanCosts, Pool
 from onward.agents.costs.responses import Logistic, Noiseless, Response
+from onward.benchmarks.elicitation.utility import expected_utility_of_selection
 
 FEATURES, PLANS = 5, 9
 EAGER = InterviewRules(questions=6, options=2, tolerance=0.0)
