@@ -24,7 +24,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from msgspec import Meta, Struct
 
 from ...schemas.problems import JSON_ERRORS
 from ..errors import UsageError, one_line
-from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
+from ..ledger.check import STEPS_BETWEEN_LOOKS, LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
 from ..private_folder import make_private
 from ..records import TopicPartition
@@ -82,15 +82,19 @@ class _SnapshotList(Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept."""
+    """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept.
 
-    def __init__(self, address: str, keep: int) -> None:
+    Whether to stop is looked at every so many ``steps`` of SQLite's machine while a copy is checked.
+    """
+
+    def __init__(self, address: str, keep: int, *, steps: int = STEPS_BETWEEN_LOOKS) -> None:
         try:
             self._system, root = fsspec.core.url_to_fs(address)
         except (ImportError, OSError, ValueError) as error:
             raise UsageError(f"--snapshots {address}: not an address that can be used: {one_line(error)}") from None
         self._root = root.rstrip("/")
         self._keep = keep
+        self._check = partial(_checked_meta, steps=steps)
 
     def listed(self, journal: TopicPartition) -> list[Snapshot]:
         """The snapshots of a journal partition, newest first; none when there is no list or it is malformed.
@@ -120,7 +124,7 @@ class Snapshots:
         """
         with copy_beside(ledger) as copy:
             # Step 1: copy and check. A damaged copy must not replace a good one.
-            snapshot = _copied(ledger, copy, now_ms, stop, values=values)
+            snapshot = _copied(ledger, copy, now_ms, stop, partial(self._check, values=values))
             if snapshot.journal != journal:
                 raise SnapshotError(f"ledger {ledger} is of {snapshot.journal}, not of {journal}")
             self._kept(journal, snapshot)
@@ -155,7 +159,7 @@ class Snapshots:
             raise SnapshotError(f"it has {size} bytes, not {snapshot.size}")
         if digest.hexdigest() != snapshot.sha256:
             raise SnapshotError(f"its sha256 is {digest.hexdigest()}, not {snapshot.sha256}")
-        if _checked_meta(target, stop) != snapshot.ledger:
+        if self._check(target, stop) != snapshot.ledger:
             raise SnapshotError("its ledger does not match the entry in snapshots.json")
 
     def _kept(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
@@ -245,12 +249,14 @@ class _Progress:
             log.info("%s %d of %d MB of %s", self._action, self.done / 1e6, self.total / 1e6, self._path)
 
 
-def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool) -> Snapshot:
+def _copied(
+    ledger: Path, copy: Path, now_ms: int, stop: Event, checked_meta: Callable[[Path, Event], LedgerMeta]
+) -> Snapshot:
     try:
         if not has_room(ledger):
             raise SnapshotError(f"a copy would take more than half of what is free in {ledger.parent}")
         copy_ledger(ledger, copy, partial(_check, stop))
-        found = _checked_meta(copy, stop, values=values)
+        found = checked_meta(copy, stop)
         digest = hashlib.sha256()
         with copy.open("rb") as file:
             while block := file.read(BLOCK_BYTES):
@@ -262,9 +268,9 @@ def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool)
         raise SnapshotError(f"{ledger} cannot be copied: {one_line(error)}") from error
 
 
-def _checked_meta(copy: Path, stop: Event, *, values: bool = True) -> LedgerMeta:
+def _checked_meta(copy: Path, stop: Event, *, steps: int, values: bool = True) -> LedgerMeta:
     try:
-        return check_copy(copy, stop, values=values)
+        return check_copy(copy, stop, values=values, steps=steps)
     except LedgerCheckError as error:
         _check(stop)
         raise SnapshotError(f"its ledger is damaged: {error}") from error

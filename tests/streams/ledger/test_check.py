@@ -18,11 +18,13 @@ from onward.streams.snapshots.store import SnapshotError, Snapshots
 from onward.tests.support.takeovers import Worker, write_journal
 from onward.tests.support.tape import JOURNAL
 
+STEPS = 1000
+"""Between two looks at whether to stop: few, so that a check takes many."""
+
 
 @pytest.fixture
-def large(tmp_path, monkeypatch):
+def large(tmp_path):
     """A ledger that takes a while."""
-    monkeypatch.setattr("onward.streams.ledger.check._STEPS", 1000)
     path = tmp_path / "journal-0.sqlite"
     Ledger(path, *JOURNAL).close()
     with closing(sqlite3.connect(path)) as db, db:
@@ -48,10 +50,10 @@ class Soon(Event):
 def test_a_check_stops_wherever_it_is(large, asked):
     stop = Soon(asked)
     with pytest.raises(LedgerError, match="interrupted"):
-        check_ledger(large, stop)
+        check_ledger(large, stop, steps=STEPS)
     assert stop.left == -1
     with pytest.raises(LedgerCheckError, match="interrupted"):
-        check_copy(large, Soon(asked))
+        check_copy(large, Soon(asked), steps=STEPS)
 
 
 def test_a_check_looks_up_often(large):
@@ -62,19 +64,19 @@ def test_a_check_looks_up_often(large):
             looks.append(time.thread_time())
             return False
 
-    assert check_ledger(large, Noted())
+    assert check_ledger(large, Noted(), steps=STEPS)
     assert len(looks) > 600
     assert max(later - before for before, later in pairwise(looks)) < 0.5
 
 
 def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
-    snapshots, asked = Snapshots(str(tmp_path / "snapshots"), keep=1), Soon(1 << 40)
+    snapshots, asked = Snapshots(str(tmp_path / "snapshots"), keep=1, steps=STEPS), Soon(1 << 40)
     snapshots.send(large, JOURNAL, 0, asked)
     whole = (1 << 40) - asked.left
     assert whole > 600
     (tmp_path / "again").mkdir()
     for number in (0, 2, 300, whole - 1):
-        again = Snapshots(str(tmp_path / "again"), keep=1)
+        again = Snapshots(str(tmp_path / "again"), keep=1, steps=STEPS)
         with pytest.raises(SnapshotError, match="stopped"):
             again.send(large, JOURNAL, 0, Soon(number))
         assert again.listed(JOURNAL) == []
