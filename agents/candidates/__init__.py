@@ -1,7 +1,7 @@
 """What a person could change."""
 
 from ..registry import Registry
-from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, Proposals, Ranges, Score, Space
+from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, PlanSteps, Proposals, Ranges, Score, Space
 from .instances import RecourseInstances
 
 registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type-abstract]
@@ -12,6 +12,7 @@ __all__ = [
     "Explanation",
     "LinearScore",
     "Mutable",
+    "PlanSteps",
     "Proposals",
     "Ranges",
     "RecourseInstances",

@@ -85,6 +85,14 @@ class Explanation(NamedTuple):
     detail: str
 
 
+class PlanSteps(NamedTuple):
+    """The k steps to a target: the ``feature`` of each (k,), the encoded rows after each (k, D), and its cost (k,)."""
+
+    feature: Indices
+    rows: Array
+    cost: Array
+
+
 class CandidateGenerator(Parametrised, ABC):
     """Proposes options for people, each with the arm that a choice learns about.
 
@@ -139,3 +147,12 @@ class CandidateGenerator(Parametrised, ABC):
     @abstractmethod
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
+
+    @classmethod
+    def plans_steps(cls) -> bool:
+        """Whether its options are plans of steps."""
+        return cls.steps_to is not CandidateGenerator.steps_to
+
+    def steps_to(self, person: Array, target: Array) -> PlanSteps | None:  # noqa: ARG002 -- for those that plan steps
+        """The steps of a person (D,) to a target (D,); None where options are no plans of steps."""
+        return None

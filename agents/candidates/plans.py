@@ -19,7 +19,7 @@ from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
 from .components.plan_search import MOST_PLANS, Effort, Plans, find_plans, leaders, plans_to
 from .components.scored import without_parts
-from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space
 from .search import Search
 
 PASSES = 16
@@ -199,6 +199,10 @@ class PlanGenerator(Search):
         _, first = np.unique(plans.arm[order], return_index=True)
         return plans.only(np.sort(order[first]))
 
+    def steps_to(self, person: Array, target: Array) -> PlanSteps:
+        """The steps in the order that is the cheapest for most people."""
+        return cheapest_steps(self.space, self._objective.cost, person, target)
+
     def _relaxed(self, space: Space) -> Search:
         # Where `Search` proposes something there is an option, at the latest its own.
         return Search(space, self._objective.by_cost, *self._model())
@@ -208,14 +212,6 @@ def _changed(levels: PlanLevels, chosen: Indices) -> Steps:
     """1 for each movable feature that targets (n, M) change, (n, M)."""
     changed: Steps = (chosen != levels.lattice.first[:-1]).astype(np.int64)
     return changed
-
-
-class PlanSteps(NamedTuple):
-    """The k steps to a target: the ``feature`` of each (k,), the encoded rows after each (k, D), and its cost (k,)."""
-
-    feature: Indices
-    rows: Array
-    cost: Array
 
 
 def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> PlanSteps:

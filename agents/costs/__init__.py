@@ -7,7 +7,7 @@ that people pick, ``effort.py`` from what comes of them, ``change_weights.py`` f
 
 from ..registry import Registry
 from .attainability import attainability, plan_success, success_probability
-from .contract import Columns, Cost
+from .contract import Columns, Cost, Influences
 from .difficulty import DifficultyPosterior
 from .distributions import LinearCost, MixedCost, PercentileCost
 from .execution import execution_probability
@@ -24,6 +24,7 @@ __all__ = [
     "Columns",
     "Cost",
     "DifficultyPosterior",
+    "Influences",
     "Lesson",
     "LinearCost",
     "MaxPercentileShift",

@@ -156,6 +156,8 @@ class Causal(Cost):
     name: ClassVar[str] = "causal"
     uses_population: ClassVar[bool] = False
 
+    structure: CostStructure
+
     def __init__(self, columns: Columns, structure: CostStructure, prior: GaussianMixture) -> None:
         features, parameters = len(columns.movable), structure.parameters
         if structure.features != features:
@@ -187,6 +189,15 @@ class Causal(Cost):
     def preferences(self) -> Preferences:
         """Of which components of the prior people are believed to be before anybody has answered."""
         return Preferences(self.prior.mass)
+
+    def preference_names(self, features: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 -- the shares are of kinds
+        """The components of the prior, by number."""
+        return tuple(f"component {number}" for number in range(1, len(self.prior.mass) + 1))
+
+    @property
+    def mean_weights(self) -> Array:
+        """The mean weights of the prior, (P,)."""
+        return self.prior.mean
 
     def __call__(self, candidates: Array, people: Array) -> Array:
         """Expected costs of shape (n, K) for candidates (K, D) and people (n, D)."""

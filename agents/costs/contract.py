@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,20 @@ class Columns(NamedTuple):
         return ordered
 
 
+class Influences(Protocol):
+    """How changes of features influence what later changes cost, by P weights."""
+
+    @property
+    def edges(self) -> Sequence[tuple[int, int]]:
+        """Pairs of features: the first influences what it costs to change the second."""
+
+    def influences(self, feature: int) -> list[tuple[int, int]]:
+        """What influences changes of a feature: other features, each with the number of its weight."""
+
+    def coefficients(self, feature: Indices, size: Array, values: Array) -> Array:
+        """The coefficients (T, P) of T steps: of a ``feature`` (T,), by ``size`` (T,), at ``values`` (T, F) before."""
+
+
 class Cost(Parametrised, ABC):
     """How hard it is for each person to become each candidate.
 
@@ -46,6 +61,9 @@ class Cost(Parametrised, ABC):
     uses_population: ClassVar[bool] = True
     """Whether it looks at the ``reference`` of ``build``."""
 
+    structure: Influences | None = None
+    """How earlier changes influence it; None where it does not depend on their order."""
+
     @classmethod
     @abstractmethod
     def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:
@@ -57,6 +75,15 @@ class Cost(Parametrised, ABC):
 
     def preferences(self) -> Preferences | None:
         """What is believed of the population before anybody has answered; None where all people are alike."""
+        return None
+
+    def preference_names(self, features: Sequence[str]) -> tuple[str, ...]:
+        """What the shares of its preferences are of, by the names of the F features: the features themselves."""
+        return tuple(features)
+
+    @property
+    def mean_weights(self) -> Array | None:
+        """The mean weights (P,) of the population; None without a ``structure``."""
         return None
 
     @abstractmethod

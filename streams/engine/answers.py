@@ -14,13 +14,12 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...agents.candidates.plans import PlanGenerator, cheapest_steps
 from ...agents.costs import Served
 from ...agents.options import OptionBatch, Options
 from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
 from ...schemas.headers import format_time
 from ..journal.entries import CaseKey, JournalPosition
-from ..programs.plan_steps import mean_weights, steps_of
+from ..programs.plan_steps import steps_of
 from ..programs.program import Program
 from .assessment import Assessment, Heard, Selected
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
@@ -176,8 +175,7 @@ def options_of(
     """
     program, batch = model.program, assessment.batch
     assert batch is not None, "only a rejected person has options"
-    is_learned, promises = source == "learned", program.promises
-    generator = model.generator if isinstance(model.generator, PlanGenerator) else None
+    is_learned, promises, plans_steps = source == "learned", program.promises, model.generator.plans_steps()
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for place, (id, option) in enumerate(selected):
@@ -194,7 +192,7 @@ def options_of(
                 status=PROMISED if promises else UNSET,
                 improvement_probability=_helps(model, assessment, option) if model.objective.aims else UNSET,
                 suits=UNSET if suits is None else suits.item(place),
-                steps=UNSET if generator is None else _steps(generator, model, assessment, option.point),
+                steps=_steps(model, assessment, option.point) if plans_steps else UNSET,
             )
         )
     return tuple(options)
@@ -209,15 +207,15 @@ def _helps(model: CurrentModel, assessment: Assessment, option: Selected) -> flo
     return probability
 
 
-def _steps(
-    generator: PlanGenerator, model: CurrentModel, assessment: Assessment, point: int
-) -> tuple[Step, ...] | UnsetType:
-    """The steps to an option: those that were asked about, else in the order that is the cheapest for most people."""
+def _steps(model: CurrentModel, assessment: Assessment, point: int) -> tuple[Step, ...] | UnsetType:
+    """The steps to an option: those that were asked about, else those of the generator."""
     own, cost, asked = assessment.options, model.objective.cost, assessment.asked
-    if asked is None:
-        plan, weights = cheapest_steps(generator.space, cost, own.person, own.points[point]), mean_weights(cost)
-    else:
+    if asked is not None:
         plan, weights = asked.plans[point], asked.weights
+    elif (steps := model.generator.steps_to(own.person, own.points[point])) is None:
+        return UNSET
+    else:
+        plan, weights = steps, cost.mean_weights
     return steps_of(model.program, assessment.values, own.person, plan, cost, weights)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Raw, Struct
 from numpy.typing import NDArray
 
-from ...agents.candidates.plans import PlanSteps
+from ...agents.candidates import PlanSteps
 from ...agents.costs import Lesson
 from ...agents.objective import Predict
 from ...agents.options import OptionBatch, Options

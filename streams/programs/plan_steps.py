@@ -8,9 +8,8 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ...agents.candidates.plans import PlanSteps
-from ...agents.costs import Cost
-from ...agents.costs.causal import Causal, CostStructure
+from ...agents.candidates import PlanSteps
+from ...agents.costs import Cost, Influences
 from ...schemas.encoding import FeatureCodec, FilledValues, Values
 from ...schemas.events import Step
 from .program import Program
@@ -20,11 +19,6 @@ Indices = NDArray[np.intp]
 
 LEAST_EASE = 0.01
 """Of what a step costs: an order that saves less is no reason."""
-
-
-def mean_weights(cost: Cost) -> Array | None:
-    """The mean weights (P,) of the population, None where a cost does not depend on the order."""
-    return cost.prior.mean if isinstance(cost, Causal) else None
 
 
 def steps_of(
@@ -44,9 +38,9 @@ def steps_of(
     plan
         The features of the steps, and the encoded rows after them.
     weights
-        What the weights of a causal ``cost`` are thought to be, (P,); None of another cost.
+        What the weights of a ``cost`` with a structure are thought to be, (P,); None of another cost.
     """
-    structure, (feature, rows, _) = cost.structure if isinstance(cost, Causal) else None, plan
+    structure, (feature, rows, _) = cost.structure, plan
     changed = set(feature.tolist())
     linked = structure is not None and any(changed.issuperset(edge) for edge in structure.edges)
     if not linked and len(changed) == len(feature):
@@ -83,7 +77,7 @@ def _ordered_values(codec: FeatureCodec, person: Array, rows: Array) -> Array:
 
 
 def _reasons(
-    names: list[str], structure: CostStructure, weights: Array, feature: Indices, states: Array
+    names: list[str], structure: Influences, weights: Array, feature: Indices, states: Array
 ) -> Iterator[_Reasons]:
     """For each step the features whose earlier changes make it easier, and those whose later ones make it harder."""
     size = np.abs(np.diff(states, axis=0)[np.arange(len(feature)), feature])

@@ -22,7 +22,6 @@ from ...agents import candidates, choices, costs
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import Cost, Preferences
-from ...agents.costs.causal import Causal
 from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
@@ -271,9 +270,7 @@ class Program:
     @cached_property
     def preference_names(self) -> tuple[str, ...]:
         """What the shares of its preferences are of: features, or kinds of people as the prior numbers them."""
-        if isinstance(self.cost, Causal):
-            return tuple(f"component {number}" for number in range(1, len(self.cost.prior.mass) + 1))
-        return tuple(feature.name for feature in self.spec.features)
+        return self.cost.preference_names([feature.name for feature in self.spec.features])
 
     @property
     def satisfied(self) -> float:

@@ -13,10 +13,10 @@ import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ....agents.candidates.plans import PersonPlans, PlanGenerator, PlanSteps, costs_of_targets
+from ....agents.candidates import PlanSteps
+from ....agents.candidates.plans import PersonPlans, PlanGenerator, costs_of_targets
 from ....agents.choices.questions import Belief, Interview, option_set, regrets_after_picks
 from ....agents.costs import Lesson
-from ....agents.costs.causal import Causal
 from ....agents.costs.particles import Answer
 from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
@@ -172,7 +172,7 @@ class Dialogue:
         batch = batch.replaced(samples=None)
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],
-            belief.mean_weights if isinstance(model.objective.cost, Causal) else None,
+            None if model.objective.cost.structure is None else belief.mean_weights,
         )
         person = self._assessment
         assessment = Assessment(person.values, person.score, batch, 0, program.changed_codes(batch), asked)
