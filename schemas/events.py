@@ -229,9 +229,9 @@ class Option(Suggested, frozen=True, gc=False):
     is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
     where the program compares options by cost. ``suits`` is the share of sampled people for whom it is the cheapest of
-    the recourse, or how probably it is the best of several for a person who could be asked; absent where the program's
-    cost is known, and in a revised recourse. ``promise`` holds what the
-    program's promise guarantees, as numbers by name; ``status`` is then open, until the recourse expires.
+    the recourse; absent where the program's cost is known or the person could be asked, and in a revised recourse.
+    ``promise`` holds what the program's promise guarantees, as numbers by name; ``status`` is then open, until the
+    recourse expires.
 
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
     steps. ``changes`` is what they come to together.
@@ -445,7 +445,7 @@ class Question(Suggested, frozen=True, gc=False):
     >>> plans = (Change("debts", 6, 4),), (Change("income", 35, 52, "kEUR"),)
     >>> options = tuple(Option(str(n), plan, 0.2, 0.9, 1.0, str(n)) for n, plan in enumerate(plans, 1))
     >>> print(Question("loans", 0, "ada", 1, options, "2026-03-08T00:00:00.000Z", spec="ac13", model="v1"))
-    ada: which of these would you take? (question 1, until 2026-03-08)
+    ada: which of these would be easier for you? (question 1, until 2026-03-08)
       1. lower debts from 6 to 4
       2. raise income from 35 to 52 kEUR
     """
@@ -463,7 +463,8 @@ class Question(Suggested, frozen=True, gc=False):
 
     def __str__(self) -> str:
         asks = (
-            f"{self.application}: which of these would you take? (question {self.number}, until {self.expires_at[:10]})"
+            f"{self.application}: which of these would be easier for you? "
+            f"(question {self.number}, until {self.expires_at[:10]})"
         )
         return "\n".join([asks, *(f"  {option.id}. {option.actions}" for option in self.options)])
 

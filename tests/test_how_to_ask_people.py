@@ -52,7 +52,7 @@ def test_the_page_is_what_happens(
     assert told.out.rstrip().split("ada: ")[-1].count("(cost ") >= 1
     with redirect_stdout(io.StringIO()) as printed:
         exec(compile(blocks("python")[0], "ask-people.md", "exec"), {})
-    assert printed.getvalue().startswith("Question 1: which of these would you take?")
+    assert printed.getvalue().startswith("Question 1: which of these would be easier for you?")
     assert re.search(r"^0: \d ways? forward\b", printed.getvalue(), re.MULTILINE)
     if section == 1:
         (shown,) = re.findall(r"^    (ada: .*\n    .*\n)", PAGE, re.MULTILINE)

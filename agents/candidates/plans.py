@@ -11,13 +11,14 @@ import numpy as np
 from ..costs import Cost
 from ..costs.plan_costs import PlanCosts, Pool
 from ..goals import Goal
+from ..objective import LEAST_NU
 from ..parameters import Interval
-from .components.aimed import AimedSearch
+from .components.aimed import LEAST_GAIN, AimedSearch
 from .components.effects import log_odds
 from .components.grid import Steps
 from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
-from .components.plan_search import MOST_PLANS, Effort, Plans, find_plans, leaders, plans_to
+from .components.plan_search import MOST_PLANS, Effort, Plans, distinct_leaders, find_plans, plans_to
 from .components.scored import without_parts
 from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space
 from .search import Search
@@ -148,7 +149,8 @@ class PlanGenerator(Search):
         targets, arm = measured.rows[short][owner], self._sets.arms(measured.steps[short])[owner]
         shortfall, cost = self._objective.shortfall(targets, person), plans.costs @ probability
         losses = np.column_stack([plans.costs, cost]) + shortfall[:, np.newaxis]
-        return PersonPlans(targets, arm, cost, shortfall, plans, levels).only(leaders(losses, MOST_PLANS))
+        best = distinct_leaders(losses, MOST_PLANS, LEAST_GAIN / max(self._objective.nu, LEAST_NU))
+        return PersonPlans(targets, arm, cost, shortfall, plans, levels).only(best)
 
     def _cheapest_plans(self, person: Array) -> PersonPlans:
         score, goal = self._model()

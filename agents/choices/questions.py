@@ -1,4 +1,4 @@
-"""Which of these would you take: questions whose answers bring a person's best plan near."""
+"""Which of these would be easier for you: questions whose answers bring a person's best plan near."""
 
 from __future__ import annotations
 
@@ -123,15 +123,16 @@ class Belief(NamedTuple):
     """What is known after some answers.
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
-    ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``);
-    ``loss`` is that, and ``regret`` by how much it is expected to exceed the loss of the person's best plan.
-    ``answers`` are those that taught something, ``shown`` the plans of the first pool that they were about, ``kinds``
-    (M,) the probabilities of the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's
-    weights may be.
+    ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``). It is
+    none of the ``refused`` ones, of which the person would take none, as far as others are left. ``loss`` is that, and
+    ``regret`` by how much it is expected to exceed the loss of the person's best plan. ``answers`` are those that
+    taught something, ``shown`` the plans of the first pool that they were about, ``kinds`` (M,) the probabilities of
+    the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's weights may be.
     """
 
     question: tuple[int, ...] | None
     recommended: int
+    refused: frozenset[int]
     loss: float
     regret: float
     answers: int
@@ -264,8 +265,10 @@ class Interview(Generic[S]):
         declined: Set[int],
     ) -> Belief:
         losses, probability = first.losses(person.costs(first.costs)), person.probability
+        refused = frozenset(declined if pool is first else ())
         expected = losses @ probability
-        recommended = int(expected.argmin())
+        left = np.array([plan not in refused for plan in range(len(losses))])
+        recommended = int(np.where(left | ~left.any(), expected, np.inf).argmin())
         loss = float(expected[recommended])
         least = float(losses.min(axis=0) @ probability)
         regret = max(loss - least, 0.0)
@@ -273,7 +276,7 @@ class Interview(Generic[S]):
         if asked < self._rules.questions and regret > self._rules.tolerance * least:
             question = self._question(pool, person.costs(pool.costs), probability, declined)
         weights = person.weights.copy()
-        return Belief(question, recommended, loss, regret, taught, shown, person.kinds, weights, probability)
+        return Belief(question, recommended, refused, loss, regret, taught, shown, person.kinds, weights, probability)
 
     def _question(self, pool: Pool[S], costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
         """The plans of a pool to show, which cost (n, S); None where no answer would help.

@@ -1,4 +1,4 @@
-"""Questions to one person, without Kafka: which of these plans would you take?"""
+"""Questions to one person, without Kafka: which of these plans would be easier for you?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AnswerError(UsageError, ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """Which of these plans would you take? ``print`` shows it in words.
+    """Which of these plans would be easier for you? ``print`` shows it in words.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Question:
     options: tuple[Option, ...]
 
     def __str__(self) -> str:
-        return "\n".join([f"Question {self.number}: which of these would you take?", *self.lines])
+        return "\n".join([f"Question {self.number}: which of these would be easier for you?", *self.lines])
 
     @property
     def lines(self) -> tuple[str, ...]:

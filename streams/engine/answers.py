@@ -14,7 +14,6 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from ...agents.costs import Served
 from ...agents.options import OptionBatch, Options
 from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
 from ...schemas.headers import format_time
@@ -171,7 +170,7 @@ def options_of(
 ) -> tuple[Option, ...]:
     """The options as people read them, each with its id: its number in the recourse, from 1.
 
-    ``suits`` is that of the options.
+    ``suits`` is the share of sampled people for whom each is the cheapest, where costs are sampled.
     """
     program, batch = model.program, assessment.batch
     assert batch is not None, "only a rejected person has options"
@@ -303,7 +302,7 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     if serves is not None:
         keep_lessons(case, serves)
     expires_ms = terms.promise_options(person, selected, fold)
-    source, suits = terms.execution_source(person, shard, fold), _suits(person, serves)
+    source, suits = terms.execution_source(person, shard, fold), None if serves is None else serves.suits
     event = Recourse(
         program=program.name,
         shard=shard.number,
@@ -322,13 +321,6 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     fold.count("recourses", program.name, "recourse")
     fields = terms.fields(person, None)
     return replace(event, **fields) if fields else event
-
-
-def _suits(person: Decided, serves: Served | None) -> NDArray[np.float64] | None:
-    """For how many people like this, or how probably for this one who could be asked, each option is the best."""
-    if person.heard is not None:
-        return person.heard.suits
-    return None if serves is None else serves.suits
 
 
 def _open(case: Case, program: Program, shard: Shard) -> str | None:

@@ -54,14 +54,12 @@ class Heard(NamedTuple):
     """What is known of a person who is told a recourse, after all that they have answered.
 
     ``regrets`` (1 + n,) are by how much the first of their n options is expected to be worse than their best plan:
-    first as they are told, then as each of the options, being picked, would let it seem. ``suits`` (n,) is how probably
-    each of them is the best for the person, None where there is one only. ``lesson`` is what their answers teach of
-    others, None where they gave none, and ``believed`` whether others had taught before.
+    first as they are told, then as each of the options, being picked, would let it seem. ``lesson`` is what their
+    answers teach of others, None where they gave none, and ``believed`` whether others had taught before.
     """
 
     answers: tuple[int | None, ...]
     regrets: Array
-    suits: Array | None
     lesson: Lesson | None
     believed: bool
 

@@ -170,3 +170,22 @@ def leaders(costs: Array, most: int) -> Indices:
     rank = np.argsort(np.argsort(costs, axis=0, kind="stable"), axis=0, kind="stable")
     order = np.lexsort((costs.sum(axis=1), rank.min(axis=1)))
     return order[:most]
+
+
+def distinct_leaders(losses: Array, most: int, least: float) -> Indices:
+    """The leaders of losses (n, S), without those that no sample prefers to another by ``least``.
+
+    So of plans that are nearly alike one is left.
+
+    Examples
+    --------
+    >>> distinct_leaders(np.array([[1.0, 9.0], [1.01, 8.99], [3.0, 7.0]]), 3, 0.1)
+    array([0, 2])
+    """
+    chosen: list[int] = []
+    for plan in leaders(losses, len(losses)).tolist():
+        if not (losses[chosen] < losses[plan] + least).all(axis=1).any():
+            chosen.append(plan)
+        if len(chosen) == most:
+            break
+    return np.array(chosen, np.intp)

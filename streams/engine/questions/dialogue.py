@@ -130,34 +130,25 @@ class Dialogue:
         after = regrets_after_picks(costs, self._pool.losses(costs), told, belief.probability, self._response)
         return np.concatenate([[belief.regret], after])
 
-    def suits(self, belief: Belief) -> Array | None:
-        """How probably each of the n options to tell is the best of them, (n,); None where there is one only."""
-        told = self._told(belief)
-        if len(told) == 1:
-            return None
-        best = self._pool.losses(self._pool.costs.under(belief.weights))[told].argmin(axis=0)
-        return np.asarray(np.bincount(best, weights=belief.probability, minlength=len(told)), dtype=np.float64)
-
     def options(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""
-        return self._options(belief, self._told(belief), source, self.suits(belief))
+        return self._options(belief, self._told(belief), source)
 
     def selected(self, belief: Belief) -> tuple[Assessment, tuple[Selected, ...]]:
         """The same before they are put into words: an assessment that has them, and each as a step that picked it."""
         return self._selected(belief, self._told(belief))
 
     def _told(self, belief: Belief) -> list[int]:
-        losses = self._pool.losses(self._pool.costs.under(belief.weights))
+        losses = self._pool.losses(self._pool.costs.under(belief.weights)).copy()
+        losses[sorted(belief.refused - {belief.recommended})] = np.inf
         most, tolerance = self._model.program.spec.policy.options, self._elicitation.tolerance
         return option_set(losses, belief.probability, self._arm, belief.recommended, most, tolerance)
 
-    def _options(
-        self, belief: Belief, plans: Sequence[int], source: ExecutionSource, suits: Array | None = None
-    ) -> tuple[Option, ...]:
+    def _options(self, belief: Belief, plans: Sequence[int], source: ExecutionSource) -> tuple[Option, ...]:
         if not plans:
             return ()
         assessment, selected = self._selected(belief, plans)
-        return options_of(self._model, assessment, enumerate(selected, 1), source, suits)
+        return options_of(self._model, assessment, enumerate(selected, 1), source)
 
     def _selected(self, belief: Belief, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
         """Plans as options of a batch of their own, in which they stand by arm.

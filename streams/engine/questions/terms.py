@@ -60,9 +60,7 @@ class QuestionTerms(Terms):
             self._ask(case, asked, dialogue, belief, fold)
             return None
         regrets = dialogue.regrets(belief)
-        heard = Heard(
-            answers_told(asked), regrets, dialogue.suits(belief), dialogue.lesson(belief), bool(begun.believed)
-        )
+        heard = Heard(answers_told(asked), regrets, dialogue.lesson(belief), bool(begun.believed))
         case.asked = replace(asked, regrets=regrets.astype(REGRET_DTYPE).tobytes()) if asked.questions else None
         assessment, selected = dialogue.selected(belief)
         return person._replace(assessment=assessment, selected=selected, heard=heard)

@@ -136,11 +136,13 @@ def test_a_reason_says_which_order_is_cheaper(place: Path) -> None:
 def test_none_of_them_brings_other_plans(place: Path) -> None:
     elicitation = program_of(place, more=", tolerance: 0").elicit(PERSON, at=AT)
     assert elicitation.question is not None
-    first, regret = {option.actions for option in elicitation.question.options}, elicitation.regret
+    first = {option.actions for option in elicitation.question.options}
     elicitation.answer(None)
-    assert (elicitation.answers, elicitation.regret) == ((None,), regret)
+    assert elicitation.answers == (None,)
     assert elicitation.question is not None
     assert not first & {option.actions for option in elicitation.question.options}
+    assert isinstance(elicitation.recourse, Recourse)
+    assert not first & {option.actions for option in elicitation.recourse.options}
 
 
 @pytest.mark.parametrize("answer", [0, 3, -1, True, 1.0, "1"])

@@ -166,7 +166,7 @@ def test_a_person_is_asked_at_the_terminal(folder, asking, monkeypatch, capsys):
     assert asks(folder, asking, monkeypatch, "1\n" * 3) == 0
     told = capsys.readouterr()
     assert told.out.startswith("ada: ")
-    assert "Question 1: which of these would you take?" in told.err
+    assert "Question 1: which of these would be easier for you?" in told.err
     assert "1 to 2, or 0 for none of them: " in told.err
     assert asks(folder, asking, monkeypatch, "1\n" * 3, "--json") == 0
     answer = kinds["recourse"].decode(capsys.readouterr().out)
