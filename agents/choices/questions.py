@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -124,7 +125,7 @@ class Belief(NamedTuple):
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
     ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``). It is
-    none of the ``refused`` ones, of which the person would take none, as far as others are left. ``loss`` is that, and
+    none of the ``refused`` ones, which are probably out of reach, as far as others are left. ``loss`` is that, and
     ``regret`` by how much it is expected to exceed the loss of the person's best plan. ``answers`` are those that
     taught something, ``shown`` the plans of the first pool that they were about, ``kinds`` (M,) the probabilities of
     the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's weights may be.
@@ -265,7 +266,8 @@ class Interview(Generic[S]):
         declined: Set[int],
     ) -> Belief:
         losses, probability = first.losses(person.costs(first.costs)), person.probability
-        refused = frozenset(declined if pool is first else ())
+        # Where all plans are in reach, who would take none may only be unable to tell.
+        refused = frozenset(declined if pool is first and math.isfinite(first.costs.cap) else ())
         expected = losses @ probability
         left = np.array([plan not in refused for plan in range(len(losses))])
         recommended = int(np.where(left | ~left.any(), expected, np.inf).argmin())

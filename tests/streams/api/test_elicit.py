@@ -141,8 +141,6 @@ def test_none_of_them_brings_other_plans(place: Path) -> None:
     assert elicitation.answers == (None,)
     assert elicitation.question is not None
     assert not first & {option.actions for option in elicitation.question.options}
-    assert isinstance(elicitation.recourse, onward.Recourse)
-    assert not first & {option.actions for option in elicitation.recourse.options}
 
 
 @pytest.mark.parametrize("answer", [0, 3, -1, True, 1.0, "1"])
