@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..costs import Cost
+from ..costs import Cost, SampledCost
 from ..costs.plan_costs import PlanCosts, Pool
 from ..goals import Goal
 from ..objective import LEAST_NU
@@ -147,10 +147,13 @@ class PlanGenerator(Search):
         tables, probability = levels.tables(self._objective.cost)
         owner, plans = plans_to(levels.lattice, tables, chosen[short])
         targets, arm = measured.rows[short][owner], self._sets.arms(measured.steps[short])[owner]
-        shortfall, cost = self._objective.shortfall(targets, person), plans.costs @ probability
-        losses = np.column_stack([plans.costs, cost]) + shortfall[:, np.newaxis]
+        cost = self._objective.cost
+        # What a sample cannot do counts as the cap here: an option that it rules out may be the best of all the same.
+        expected = np.minimum(plans.costs, cost.cap if isinstance(cost, SampledCost) else np.inf) @ probability
+        shortfall = self._objective.shortfall(targets, person)
+        losses = np.column_stack([plans.costs, expected]) + shortfall[:, np.newaxis]
         best = distinct_leaders(losses, MOST_PLANS, LEAST_GAIN / max(self._objective.nu, LEAST_NU))
-        return PersonPlans(targets, arm, cost, shortfall, plans, levels).only(best)
+        return PersonPlans(targets, arm, expected, shortfall, plans, levels).only(best)
 
     def _cheapest_plans(self, person: Array) -> PersonPlans:
         score, goal = self._model()

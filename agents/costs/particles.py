@@ -27,7 +27,7 @@ SHRINKINGS = 20
 
 
 UNSURE = 0.1
-"""The share of people who take none of the plans though they could carry one out, or one that they could not."""
+"""The share of people who could carry a plan out and would take none, or could carry out none and take one."""
 
 
 class Answer(NamedTuple):

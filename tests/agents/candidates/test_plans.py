@@ -14,7 +14,7 @@ from onward.agents.candidates.components.grid import Grid
 from onward.agents.candidates.components.plan_levels import plan_levels
 from onward.agents.candidates.plans import PersonPlans, PlanGenerator, cheapest_steps, costs_of_targets
 from onward.agents.candidates.search import Search
-from onward.agents.costs import L1, Columns
+from onward.agents.costs import L1, Columns, MixedCost
 from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.prior import prior_of
@@ -108,6 +108,15 @@ def test_the_best_plan_that_helps_is_no_worse_than_the_best_option_of_the_search
         cost = cheapest_steps(space(), causal(seed), own, target).cost.sum()
         cost += causal(seed).structure.stop
         assert worth.max() >= np.exp(-NU * cost) * Helps()(target[np.newaxis], own[np.newaxis])[0] - 1e-9
+
+
+@quickly
+@seeds
+def test_options_of_a_sampled_cost_count_by_its_cap_where_a_sample_rules_them_out(seed: int) -> None:
+    random, own = np.random.default_rng(seed), person(seed)
+    cost = MixedCost(Columns(FEATURE_OF, np.full(4, True)), random.random((50, 5)), 40, seed % 1000)
+    found = PlanGenerator(space(), Objective(cost, NU, Helps()), score, GOAL).plans(own)
+    assert (found.cost <= cost.cap).all()
 
 
 @quickly
