@@ -235,7 +235,7 @@ def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
     program, case = terms.program, person.case
     shard = fold.state.shard(program, case.shard)
     # Step 1: close the windows of steps that end with this step.
-    for timer in fold.timers.due_by_step(shard.key, shard.step):
+    for timer in fold.timers.due_by_step(shard.key, shard.step, fold.read_steps):
         timer_handlers[timer.kind].fire(timer, fold)
     # Step 2: pick options.
     selected = _selected(person, program, shard, fold)

@@ -61,7 +61,8 @@ class Ahead(Protocol):
 class Fold:
     """Collects the effects of a portion. Every output has the journal position of the entry that is being folded.
 
-    ``ahead`` is what was computed ahead for the segment that is being folded.
+    ``ahead`` is what was computed ahead for the segment that is being folded. Nothing that a fold holds refers to it,
+    so that it is gone with its portion, without a collection of garbage.
     """
 
     entry: Entry
@@ -82,12 +83,11 @@ class Fold:
         self.timers = TimerQueue(
             {name: kind.order for name, kind in timer_kinds.items()},
             CASE_TIMERS,
+            [name for name, kind in timer_kinds.items() if kind.answers],
             lambda program: state.program(program).watermark,
             view.steps_read,
-            self._read_steps,
         )
         self._about_case = {name for name, kind in timer_kinds.items() if kind.about_case}
-        self._answering = [name for name, kind in timer_kinds.items() if kind.answers]
         self._timers_before = {key: timer_of(case) for key, case in view.cases.items()}
         self._number = 0
         self._read_cases_of(view.timers)
@@ -139,10 +139,6 @@ class Fold:
             rows = self.effects.rows[table] = Rows(table, self.view.rows)
         return rows
 
-    def may_be_answered_by_timer(self, program: Program) -> bool:
-        """Whether a timer may take a step of the program's shards before the portion ends."""
-        return self.timers.holds(program.watermark, self._answering)
-
     # --- cases -----------------------------------------------------------------------------------------------------
 
     def case(self, key: CaseKey) -> Case | None:
@@ -161,7 +157,7 @@ class Fold:
         read = ((key.application, self.case(key)) for key in keys)
         return {name: case for name, case in read if case is not None}
 
-    def _read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
+    def read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
         """Timers of a shard's steps that are at rest, with their cases."""
         timers = list(self.view.read_steps(shard, first, until))
         self._read_cases_of(timers)

@@ -86,7 +86,7 @@ def _look_ahead(fold: Fold, segment: Segment, are_new: Sequence[bool]) -> LookAh
     A run is consecutive steps of a shard between which its learner cannot change.
     """
     people = [(entry, person) for entry, handler in segment if (person := handler.person(entry, fold)) is not None]
-    ahead = LookAhead(fold, people)
+    ahead = LookAhead(fold.state, fold.timers, people)
     keys_seen: set[CaseKey] = set()
     for (entry, handler), is_new in zip(segment, are_new, strict=True):
         if entry.kind.about is None:

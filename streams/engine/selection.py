@@ -21,10 +21,10 @@ from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
 from .assessment import Assessed, Assessment, Person, Selected, assess
-from .fold import Fold
 from .picks.population import believed, told
 from .shards import Shard
 from .state import PartitionState
+from .timing.timers import TimerQueue
 
 COIN = (1,)
 """The ``use`` of ``step_generator`` for exploration: whether a step explores, and which option it draws."""
@@ -43,16 +43,19 @@ class LookAhead:
 
     Parameters
     ----------
-    fold
+    state
         As it stands before the segment.
+    timers
+        Those that may fire in the portion.
     people
         The entries that may reject a person, each with the person.
     """
 
-    def __init__(self, fold: Fold, people: Sequence[tuple[Entry, Person]]) -> None:
-        self._fold = fold
+    def __init__(self, state: PartitionState, timers: TimerQueue, people: Sequence[tuple[Entry, Person]]) -> None:
+        self._state = state
+        self._timers = timers
         self._people = {entry.position: person for entry, person in people}
-        self._assessed = _assess_all(fold, people)
+        self._assessed = _assess_all(state, people)
         self._runs: dict[JournalPosition, _Run] = {}
         self._selected: dict[JournalPosition, tuple[Selected, ...]] = {}
         self._open_runs: dict[tuple[str, int], _Run] = {}
@@ -64,7 +67,7 @@ class LookAhead:
         assessment = self._assessed.get(entry.position)
         if not isinstance(assessment, Assessment) or assessment.batch is None:
             return
-        program = self._fold.state.program(entry.key.program)
+        program = self._state.program(entry.key.program)
         shard = program.name, shard_of(entry.key.application, program.spec.shards)
         run = self._open_runs.get(shard)
         if run is not None and run.batch is assessment.batch:
@@ -86,7 +89,7 @@ class LookAhead:
         # A name that was forgotten and used again has another person's features.
         if planned is not None and _same(planned, person):
             return self._assessed[position]
-        return assess(program, self._fold.state.model(program), {position: person})[position]
+        return assess(program, self._state.model(program), {position: person})[position]
 
     def select(
         self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
@@ -100,10 +103,10 @@ class LookAhead:
             return selected
         run = self._runs.pop(position, None)
         # A timer that answers somebody would take a step in the middle of the run.
-        if run is None or self._fold.may_be_answered_by_timer(program):
+        if run is None or self._timers.may_answer(program.watermark):
             assert assessment.batch is not None, "only a rejected person takes a step"
             run = _Run(assessment.batch, [position], [assessment.row])
-        first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows, self._fold.state)
+        first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows, self._state)
         self._selected.update(zip(run.positions[1:], others, strict=True))
         return first
 
@@ -127,14 +130,14 @@ def step_generator(program: Program, shard: int, step: int, use: tuple[int, ...]
     return np.random.Generator(np.random.Philox(seed).jumped(step))
 
 
-def _assess_all(fold: Fold, people: Sequence[tuple[Entry, Person]]) -> Assessed:
+def _assess_all(state: PartitionState, people: Sequence[tuple[Entry, Person]]) -> Assessed:
     by_program: dict[str, dict[JournalPosition, Person]] = {}
     for entry, person in people:
         by_program.setdefault(entry.key.program, {})[entry.position] = person
     assessed: dict[JournalPosition, Assessment | Problem] = {}
     for name, group in by_program.items():
-        program = fold.state.program(name)
-        assessed.update(assess(program, fold.state.model(program), group))
+        program = state.program(name)
+        assessed.update(assess(program, state.model(program), group))
     return assessed
 
 

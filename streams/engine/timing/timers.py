@@ -57,23 +57,23 @@ class TimerQueue:
 
     Timers of event time fire kind by kind, each kind by due time; ``orders`` has the kinds in their order, each with
     that of its equally due timers. Those of the kinds ``of_cases`` follow from cases, by which the ledger writes them;
-    the others are set and cancelled. ``steps_read`` is the step of a shard up to which its timers are loaded; those of
-    later steps are read by ``read_steps``.
+    the others are set and cancelled. Those of the kinds ``answering`` answer people. ``steps_read`` is the step of a
+    shard up to which its timers are loaded.
     """
 
     def __init__(
         self,
         orders: Mapping[str, Order],
         of_cases: Collection[str],
+        answering: Collection[str],
         watermark_of: Callable[[str], WatermarkName],
         steps_read: Mapping[tuple[str, int], int],
-        read_steps: StepTimers,
     ) -> None:
         self._orders = orders
         self._of_cases = of_cases
+        self._answering = answering
         self._watermark_of = watermark_of
         self._steps_read = dict(steps_read)
-        self._read_steps = read_steps
         self._by_time: defaultdict[tuple[WatermarkName, str], list[tuple[int, tuple[Any, ...], Timer]]] = defaultdict(
             list
         )
@@ -103,9 +103,9 @@ class TimerQueue:
         self.changed[timer] = False
         self._cancelled.add(timer)
 
-    def holds(self, watermark: WatermarkName, kinds: Iterable[str]) -> bool:
-        """Whether timers of event time of these kinds may still fire in this portion."""
-        return any(self._by_time.get((watermark, kind)) for kind in kinds)
+    def may_answer(self, watermark: WatermarkName) -> bool:
+        """Whether a timer may still answer somebody in this portion, in a program with this watermark."""
+        return any(self._by_time.get((watermark, kind)) for kind in self._answering)
 
     def due_by_time(self, watermark: WatermarkName, watermark_ms: int) -> Iterator[Timer]:
         """Take the timers of event time that this watermark has passed."""
@@ -116,18 +116,21 @@ class TimerQueue:
                 if timer.kind in self._of_cases or self._take(timer):
                     yield timer
 
-    def due_by_step(self, shard: tuple[str, int], step: int) -> Iterator[Timer]:
-        """Take the timers of a shard, named by program and number, that is about to take this step."""
+    def due_by_step(self, shard: tuple[str, int], step: int, read_steps: StepTimers) -> Iterator[Timer]:
+        """Take the timers of a shard, named by program and number, that is about to take this step.
+
+        ``read_steps`` reads those of steps that are not loaded.
+        """
         if step >= self._steps_read.get(shard, 0):
-            self._read_on(shard, step + STEPS_READ_TOGETHER)
+            self._read_on(shard, step + STEPS_READ_TOGETHER, read_steps)
         queue = self._by_step.get(shard, ())
         while queue and queue[0][0] <= step:
             timer = heapq.heappop(queue)[1]
             if timer.kind in self._of_cases or self._take(timer):
                 yield timer
 
-    def _read_on(self, shard: tuple[str, int], until: int) -> None:
-        for timer in self._read_steps(shard, self._steps_read.get(shard, 0), until):
+    def _read_on(self, shard: tuple[str, int], until: int, read_steps: StepTimers) -> None:
+        for timer in read_steps(shard, self._steps_read.get(shard, 0), until):
             if timer not in self.changed:
                 self.load(timer)
         self._steps_read[shard] = until
