@@ -277,21 +277,25 @@ class GroupConsumer(driver.Consumer):
         if not self._has_room:
             self._queue_has_room.clear()
 
-    def _chunk_message(self, tp: TP, records: list[Record]) -> ConsumerMessage:
-        """The Faust message whose value is a chunk."""
-        self._note_queued(tp, records)
+    def _message(self, chunks: Sequence[list[Record]]) -> ConsumerMessage:
+        """The Faust message whose value are chunks of one topic."""
+        for chunk in chunks:
+            tp = TP(chunk[0].topic, chunk[0].partition)
+            self._last_queued_chunk[tp] = chunk
+            self._note_queued(tp, chunk)
+        first = chunks[0][0]
         unused: Any = None
         return ConsumerMessage(
-            tp.topic,
-            tp.partition,
-            records[0].offset,
+            first.topic,
+            first.partition,
+            first.offset,
             timestamp=unused,
             timestamp_type=unused,
             headers=None,
             key=None,
-            value=cast(Any, records),
+            value=cast(Any, chunks),
             checksum=None,
-            tp=tp,
+            tp=TP(first.topic, first.partition),
             generation_id=self.app.consumer_generation_id,
         )
 

@@ -1,7 +1,8 @@
 """Chunks of records instead of single messages: a Faust transport on the aiokafka driver.
 
-Faust hands an agent one message per record and spends about 150 us on it. This transport hands it one message per
-fetched chunk of a partition, a list of ``Record``. ``docs/reference/faust.md`` lists what of Faust is overridden.
+Faust hands an agent one message per record and spends about 150 us on it. This transport hands it one message for what
+was fetched of a topic: chunks, each a list of ``Record`` of one partition. ``docs/reference/faust.md`` lists what of
+Faust is overridden.
 """
 
 from __future__ import annotations
@@ -52,15 +53,17 @@ class ChunkConsumer(GroupConsumer):
             self._worker_transport.fail(error)
 
     async def _queue_chunks(self, fetched: Mapping[TP, Sequence[Record]]) -> None:
+        """Hand the chunks of each topic over together, so that its handler can take those of all its partitions."""
         size = self._worker_transport.options.chunk_records
+        by_topic: dict[str, list[list[Record]]] = {}
         for fetched_tp, records in fetched.items():
             tp = faust_consumer.ensure_TP(fetched_tp)
             for start in range(self._extend_last_chunk(tp, records), len(records), size):
-                if not self.flow_active:
-                    return
-                chunk = list(records[start : start + size])
-                self._last_queued_chunk[tp] = chunk
-                await self.wait_first(self.callback(self._chunk_message(tp, chunk)), self.suspend_flow.wait())
+                by_topic.setdefault(tp.topic, []).append(list(records[start : start + size]))
+        for chunks in by_topic.values():
+            if not self.flow_active:
+                return
+            await self.wait_first(self.callback(self._message(chunks)), self.suspend_flow.wait())
 
     def _extend_last_chunk(self, tp: TP, records: Sequence[Record]) -> int:
         """Add records to the partition's last chunk while that is queued, and return how many were added.

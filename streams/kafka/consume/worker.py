@@ -140,11 +140,11 @@ class _Worker:
         except Exception as error:
             self.fail(error)
 
-    async def _queue_chunks(self, stream: AsyncIterable[list[Record]]) -> None:
+    async def _queue_chunks(self, stream: AsyncIterable[Sequence[list[Record]]]) -> None:
         """The Faust agent of every topic."""
-        async for chunk in stream:
+        async for chunks in stream:
             # Chunks that arrive while partitions are revoked are read again by the next owner.
-            if self._consumer.flow_active:
+            for chunk in chunks if self._consumer.flow_active else ():
                 topic, partition = chunk[0].topic, chunk[0].partition
                 together = self._handlers[topic].takes_partitions_together
                 self._queues.put(topic if together else TopicPartition(topic, partition), chunk)
