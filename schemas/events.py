@@ -385,7 +385,9 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
         count = len(self.options)
         until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
         satisfied = "" if self.satisfied is UNSET else f", which satisfy {self.satisfied:.0%} of people like this"
-        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}{satisfied}"
+        declined = self.answers is not UNSET and self.answers and not any(self.answers)
+        unsuited = ", which may not suit: none of the plans asked about did" if declined else ""
+        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}{satisfied}{unsuited}"
         return "\n".join(
             [ways, *(f"  {option.id}. {option.in_words(self.execution_source)}" for option in self.options)]
         )

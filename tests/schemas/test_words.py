@@ -59,6 +59,16 @@ def test_a_recourse_says_until_when_it_holds():
     assert str(recourse).startswith("ada: 1 way forward until 2027-02-21\n")
 
 
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [((None, None), ", which may not suit: none of the plans asked about did"), ((None, 2), ""), ((), "")],
+)
+def test_who_would_take_none_of_the_plans_reads_that_these_may_not_suit_either(answers, words):
+    option = Option("0", (CHANGE,), 0.1, 0.9, 1.0)
+    recourse = Recourse("loans", 0, "ada", 0, (option,), "linucb", "1", "s", "m", answers=answers)
+    assert str(recourse).startswith(f"ada: 1 way forward{words}\n")
+
+
 def test_an_option_that_is_to_help_says_how_probably_it_does():
     option = Option("3", (Change("income", 59, 63),), 0.15, 0.96, 1.0, improvement_probability=0.714)
     assert option.in_words("told").endswith(
