@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betaincinv
 
+from ..scores import together
 from .contract import Array, Certified, Counts, Score
 from .radius import Quantile
 from .share_calibration import ShareCalibration, models_asked, whole_percent
@@ -18,7 +19,7 @@ CONFIDENCE = 0.95
 
 def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
     """The share of other models, (n,), that score each target (n, D) above ``required``."""
-    return np.asarray(np.mean([np.greater(score(targets), required) for score in retrains], axis=0))
+    return np.asarray(np.mean(together(retrains)(targets) > required, axis=1))
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> float:
@@ -74,13 +75,13 @@ class EnsembleScore:
             raise ValueError("there are no retrains: give the scores of at least one")
         if not 0.0 <= delta < 1.0:
             raise ValueError(f"delta is {delta}: give a share from 0 to below 1")
-        self._score, self._retrains = score, retrains
+        self._score, self._retrains = score, together(retrains)
         self._rank = int(delta * len(retrains) + 1e-9)
 
     def __call__(self, X: Array) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
-        scores = np.sort([score(X) for score in self._retrains], axis=0)
-        return np.asarray(np.minimum(self._score(X), scores[self._rank]))
+        scores = np.sort(self._retrains(X), axis=1)
+        return np.asarray(np.minimum(self._score(X), scores[:, self._rank]))
 
 
 class RetrainsPromise(Certified):

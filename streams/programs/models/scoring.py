@@ -24,6 +24,7 @@ from sklearn.neural_network import MLPClassifier
 from ....agents.candidates import LinearScore, Score
 from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosting
 from ....agents.fitted_trees.forests import Forest
+from ....agents.scores import Scores
 from ....agents.sigmoid import sigmoid as _sigmoid
 from ....agents.trees import TreeSum
 from .calibration import folded
@@ -50,6 +51,12 @@ class LogisticScore:
     def __call__(self, X: Floats) -> Floats:
         """The probability of class 1, (n,)."""
         return _sigmoid(_affine(X, self.weights[:, np.newaxis], np.array([self.bias]))[:, 0])
+
+    @staticmethod
+    def together(scores: Sequence[LogisticScore]) -> Scores:
+        """Those of R models, (n, R), in one go."""
+        weights, bias = np.stack([one.weights for one in scores], axis=1), np.array([one.bias for one in scores])
+        return lambda X: _sigmoid(_affine(X, weights, bias))
 
 
 def score_of_options(score: Score) -> Score:

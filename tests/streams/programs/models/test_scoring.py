@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -19,6 +20,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from onward.agents.fitted_trees.forests import Forest
+from onward.agents.scores import together
 from onward.streams.programs.models.scoring import scorer
 
 COLUMNS = 5
@@ -68,10 +70,10 @@ OTHERS |= BOOSTERS | CALIBRATED
 ALL = FORESTS | OTHERS
 
 
-def fitted(estimator, rows=X):
+def fitted(estimator, rows=X, labels=Y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a network that has not converged is as good for this
-        return estimator.fit(rows, Y)
+        return estimator.fit(rows, labels)
 
 
 @cache
@@ -116,6 +118,18 @@ def test_a_row_scores_the_same_whatever_stands_beside_it(name, cuts, order):
     pieces = [model.score(ROWS[first:last]) for first, last in pairwise(edges)]
     assert np.concatenate(pieces).tobytes() == whole.tobytes()
     assert model.score(ROWS[order]).tobytes() == whole[order].tobytes()
+
+
+@pytest.mark.parametrize("names", [["logistic"] * 4, ["logistic", "relu", "random forest"]])
+def test_several_models_score_together_as_each_does_alone(names):
+    kept = [np.arange(len(X)) % (3 + number) > 0 for number in range(len(names))]
+    fits = [fitted(clone(ALL[name]), X[rows], Y[rows]) for name, rows in zip(names, kept, strict=True)]
+    models = [scorer(fit, COLUMNS).score for fit in fits]
+    for count in (0, 1, len(ROWS)):
+        several = together(models)(ROWS[:count])
+        assert several.shape == (count, len(models))
+        for number, model in enumerate(models):
+            assert several[:, number].tobytes() == model(ROWS[:count]).tobytes()
 
 
 @pytest.mark.parametrize("name", FORESTS)
