@@ -63,7 +63,7 @@ class ScoredTargets:
         count = len(self.all.cost) if len(self._known) else 0
         if count + len(steps) > len(self._known):
             room = 2 * (count + len(steps))
-            table, known = np.full(4 * room, -1), np.empty((room, steps.shape[1]), dtype=np.int64)
+            table, known = np.full(1 << (4 * room).bit_length(), -1), np.empty((room, steps.shape[1]), dtype=np.int64)
             number_rows(self._known[:count], table, known, 0)
             self._table, self._known = table, known
         return number_rows(steps, self._table, self._known, count)
@@ -73,21 +73,31 @@ class ScoredTargets:
 def number_rows(rows: Steps, table: Steps, known: Steps, count: int) -> Indices:
     """The numbers (R,) of ``rows`` (R, M) among the first ``count`` of ``known``; those that are new are appended.
 
-    ``table`` is a hash table of them with linear probing: numbers, -1 where there is none.
+    ``table`` is a hash table of them with linear probing: numbers, -1 where there is none. Its length is a power of 2.
     """
-    numbers = np.empty(len(rows), np.intp)
+    numbers, last = np.empty(len(rows), np.intp), len(table) - 1
     for i in range(len(rows)):
-        slot = 0
+        mixed = 0
         for value in rows[i]:
-            slot = (slot * 1000003 + value) % len(table)
-        while table[slot] >= 0 and (known[table[slot]] != rows[i]).any():
-            slot = (slot + 1) % len(table)
+            mixed = (mixed ^ value) * 1099511628211  # the prime of FNV-1a, modulo 2^64
+        slot = (mixed ^ (mixed >> 32)) & last
+        while table[slot] >= 0 and _differ(known, table[slot], rows, i):
+            slot = (slot + 1) & last
         if table[slot] < 0:
             table[slot] = count
             known[count] = rows[i]
             count += 1
         numbers[i] = table[slot]
     return numbers
+
+
+@compiled
+def _differ(some: Steps, one: int, others: Steps, other: int) -> bool:
+    """Whether two rows differ; a comparison of arrays would make one."""
+    for column in range(some.shape[1]):  # noqa: SIM110 (numba compiles no generator)
+        if some[one, column] != others[other, column]:
+            return True
+    return False
 
 
 @compiled
