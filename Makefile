@@ -121,13 +121,13 @@ fuzz: .venv/fuzz ## every decoder under atheris: make fuzz INPUTS=100000 SEED=7 
 
 bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py,$(wildcard benchmarks/*.py))) ## run every benchmark
 
-bench-pipeline: build/quixstreams/installed
+bench-pipeline: build/quix/installed
 
 # It pins older versions of what Onward needs too.
-build/quixstreams/installed: benchmarks/arena/quix_streams.txt | install
-	$(PYTHON) -m venv build/quixstreams
-	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
-	build/quixstreams/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+build/quix/installed: benchmarks/arena/quix_streams.txt | install
+	$(PYTHON) -m venv build/quix
+	build/quix/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	build/quix/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 bench-bandits: build/bandits/installed

@@ -40,7 +40,7 @@ from onward.tests.support.process import WatchedProcess
 ONWARD, FAUST, QUIX = "onward", "stock faust", "quix streams"
 OTHER = "other onward"
 AIOKAFKA, CONFLUENT = "raw aiokafka", "raw confluent-kafka"
-QUIX_PYTHON = Path(__file__).resolve().parents[1] / "build" / "quixstreams" / "bin" / "python"
+QUIX_PYTHON = Path(__file__).resolve().parents[1] / "build" / "quix" / "bin" / "python"
 AIM_CPU_RATIO = 4.0
 """Onward's applications per CPU-second, over stock Faust's of the same run. Ratios hold on any machine."""
 AIM_P99_RATIOS = {500: 2.5}
