@@ -20,7 +20,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 FILE = Path(__file__).parent / "dashboards" / "onward.json"
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
-PER_SECOND = "ops"
 GRID_COLUMNS, PANEL_HEIGHT = 24, 8
 RESOLVED = "onward_resolved_options_total"
 Panel = stat.Panel | timeseries.Panel | barchart.Panel
@@ -41,10 +40,29 @@ class PanelSpec(NamedTuple):
 
     title: str
     about: str
-    unit: str
     queries: tuple[Query, ...]
-    number: bool = False
-    bars: str | None = None
+    unit: str
+    number: bool
+    bars: str | None
+
+
+def _panel(
+    title: str, about: str, *queries: Query | str, unit: str = "short", number: bool = False, bars: str | None = None
+) -> PanelSpec:
+    """A panel. The series of an expression alone are named after its labels."""
+    named = tuple(_named(query) if isinstance(query, str) else query for query in queries)
+    return PanelSpec(title, about, named, unit, number, bars)
+
+
+def _flow(title: str, about: str, metric: str, *labels: str, program: bool = True) -> PanelSpec:
+    """How often something happens."""
+    return _panel(title, about, _rate(metric, *labels, program=program), unit="ops")
+
+
+def _named(expression: str, name: str = "") -> Query:
+    """A query whose series are named after the labels ``by`` which the expression aggregates, and by ``name``."""
+    labels = expression.partition("by (")[2].partition(")")[0].split(", ")
+    return Query(expression, " ".join([*(f"{{{{{label}}}}}" for label in labels), *([name] if name else [])]))
 
 
 def _rate(metric: str, *labels: str, program: bool = True, window: str = "$__rate_interval") -> str:
@@ -52,12 +70,10 @@ def _rate(metric: str, *labels: str, program: bool = True, window: str = "$__rat
     return f"sum by ({', '.join(labels)}) (rate({metric}{chosen}[{window}]))"
 
 
-def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> tuple[Query, ...]:
+def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> Iterator[Query]:
     rates = _rate(f"{metric}_bucket", "le", label, program=label == "program", window=window)
-    return tuple(
-        Query(f"histogram_quantile({share}, {rates})", f"p{round(share * 100)} {{{{{label}}}}}")
-        for share in (0.5, 0.99)
-    )
+    for share in (0.5, 0.99):
+        yield Query(f"histogram_quantile({share}, {rates})", f"p{round(share * 100)} {{{{{label}}}}}")
 
 
 def _mean_by_decile(total: str) -> str:
@@ -74,11 +90,6 @@ def _recent(metric: str, *labels: str) -> str:
 def _drifts(of: Literal["=", "!="]) -> str:
     """The drifts of the last day: of rewards, or of all else."""
     return f'increase(onward_drift_detected_total{{program=~"$program",drifted{of}"rewards"}}[1d])'
-
-
-def _certain(metric: str) -> str:
-    """What is believed of each feature; of several workers, the larger number."""
-    return f'max by (program, feature) ({metric}{{program=~"$program"}})'
 
 
 def _latest(metric: str, *labels: str) -> str:
@@ -107,413 +118,297 @@ def _by_group(sums: str, people: str) -> str:
 
 ROWS: dict[str, tuple[PanelSpec, ...]] = {
     "State": (
-        PanelSpec(
+        _panel(
             "Workers ready",
             "Workers that have caught up.",
-            "short",
-            (Query('sum(onward_ready{job="onward"})', "ready"),),
+            Query('sum(onward_ready{job="onward"})', "ready"),
             number=True,
         ),
-        PanelSpec(
-            "Version",
-            "What runs.",
-            "short",
-            (Query('count by (version) (onward_info{job="onward"})', "{{version}}"),),
-            number=True,
-        ),
-        PanelSpec(
-            "Open recourses",
-            "Recourses that wait for their fate.",
-            "short",
-            (Query('sum by (program) (onward_open_recourses{program=~"$program"})', "{{program}}"),),
-            number=True,
-        ),
-        PanelSpec(
+        _panel("Version", "What runs.", 'count by (version) (onward_info{job="onward"})', number=True),
+        _panel("Open recourses", "Recourses that wait for their fate.", _sum("onward_open_recourses"), number=True),
+        _panel(
             "Mean expected reward",
             "Of the recourses given; known only where a simulator publishes it.",
-            "percentunit",
-            (Query('avg by (program) (onward_expected_reward_mean{program=~"$program"})', "{{program}}"),),
+            'avg by (program) (onward_expected_reward_mean{program=~"$program"})',
+            unit="percentunit",
             number=True,
         ),
     ),
     "People": (
-        PanelSpec(
-            "Applications",
-            "Accepted applications.",
-            PER_SECOND,
-            (Query(_rate("onward_applications_total", "program"), "{{program}}"),),
+        _flow("Applications", "Accepted applications.", "onward_applications_total", "program"),
+        _flow("Decisions", "Approved and rejected.", "onward_decisions_total", "program", "decision"),
+        _flow(
+            "Answers", "Rejected people with a way forward, and with none.", "onward_recourses_total", "program", "kind"
         ),
-        PanelSpec(
-            "Decisions",
-            "Approved and rejected.",
-            PER_SECOND,
-            (Query(_rate("onward_decisions_total", "program", "decision"), "{{program}} {{decision}}"),),
-        ),
-        PanelSpec(
-            "Answers",
-            "Rejected people with a way forward, and with none.",
-            PER_SECOND,
-            (Query(_rate("onward_recourses_total", "program", "kind"), "{{program}} {{kind}}"),),
-        ),
-        PanelSpec(
+        _flow(
             "Without a way forward",
             "Rejected people without a recourse, by reason (docs/reference/events.md).",
-            PER_SECOND,
-            (Query(_rate("onward_no_recourse_total", "program", "reason"), "{{program}} {{reason}}"),),
+            "onward_no_recourse_total",
+            "program",
+            "reason",
         ),
-        PanelSpec(
+        _panel(
             "Time to an answer",
             "From the application's record time to the acknowledged recourse.",
-            "s",
-            _quantiles("onward_recourse_latency_seconds", "program"),
+            *_quantiles("onward_recourse_latency_seconds", "program"),
+            unit="s",
         ),
-        PanelSpec(
-            "Questions",
-            "Asked, answered and expired.",
-            PER_SECOND,
-            (Query(_rate("onward_questions_total", "program", "state"), "{{program}} {{state}}"),),
-        ),
-        PanelSpec(
+        _flow("Questions", "Asked, answered and expired.", "onward_questions_total", "program", "state"),
+        _panel(
             "Open questions",
             "Questions to rejected people that wait for an answer, by how long ago the person was asked first.",
-            "short",
-            (Query('sum by (program, age) (onward_open_questions{program=~"$program"})', "{{program}} {{age}}"),),
+            _sum("onward_open_questions", "age"),
         ),
-        PanelSpec(
+        _panel(
             "Picks before a recourse",
             "Recourses in the last day of programs that ask, by the number of picks that they rest on.",
-            "short",
-            (Query(_last_day("onward_elicited_recourses_total", "answers"), "{{program}} {{answers}}"),),
+            _last_day("onward_elicited_recourses_total", "answers"),
         ),
-        PanelSpec(
+        _panel(
             "Regret told and seen",
             "By how much the first option is expected to be worse than the best plan, in cost: as people who were "
             "asked are told, and as their picks then let it seem. Where more is seen, people differ from the prior.",
-            "short",
-            (
-                Query(_mean("onward_regrets_told_total", "onward_regrets_total"), "{{program}} told"),
-                Query(_mean("onward_regrets_seen_total", "onward_regrets_total"), "{{program}} seen"),
-            ),
+            _named(_mean("onward_regrets_told_total", "onward_regrets_total"), "told"),
+            _named(_mean("onward_regrets_seen_total", "onward_regrets_total"), "seen"),
         ),
     ),
     "Learning": (
-        PanelSpec(
-            "Fates",
-            "What became of recourses and outcomes.",
-            PER_SECOND,
-            (Query(_rate("onward_fates_total", "program", "fate"), "{{program}} {{fate}}"),),
-        ),
-        PanelSpec(
+        _flow("Fates", "What became of recourses and outcomes.", "onward_fates_total", "program", "fate"),
+        _panel(
             "Outcome delay",
             "Event time from a recourse to its outcome, over the last hour's outcomes.",
-            "s",
-            _quantiles("onward_outcome_delay_seconds", "program", window="1h"),
+            *_quantiles("onward_outcome_delay_seconds", "program", window="1h"),
+            unit="s",
         ),
-        PanelSpec(
+        _panel(
             "Outcome delay in steps",
             "Answers given between a recourse and its outcome, over the last hour's outcomes.",
-            "short",
-            _quantiles("onward_outcome_delay_steps", "program", window="1h"),
+            *_quantiles("onward_outcome_delay_steps", "program", window="1h"),
         ),
-        PanelSpec(
+        _panel(
             "Predicted and observed, by decile",
             "Mean execution probability of the options whose reward is known, and their mean reward. A reward needs "
             "an improvement too, so that the second is smaller by one factor where the first is right.",
-            "percentunit",
-            (
-                Query(_mean_by_decile("onward_predicted_executions_total"), "predicted"),
-                Query(_mean_by_decile("onward_observed_rewards_total"), "observed"),
-            ),
+            Query(_mean_by_decile("onward_predicted_executions_total"), "predicted"),
+            Query(_mean_by_decile("onward_observed_rewards_total"), "observed"),
+            unit="percentunit",
             bars="decile",
         ),
     ),
     "Is it true?": (
-        PanelSpec(
+        _panel(
             "Predicted and observed rewards, by decile",
             "Of the last outcomes, by tenths of the reward that was predicted. They are equal where the program knows "
             "what helps people.",
-            "percentunit",
-            tuple(
+            *tuple(
                 Query(f"{_recent(f'{kind}_rewards', 'decile')} / {_recent('outcomes', 'decile')}", kind)
                 for kind in ("predicted", "observed")
             ),
+            unit="percentunit",
             bars="decile",
         ),
-        PanelSpec(
+        _panel(
             "Calibration error",
             "The mean distance of the two over deciles. Of few outcomes it is large by chance.",
-            "percentunit",
-            (
-                Query(
-                    f"sum by (program) (abs({_recent('predicted_rewards', 'program', 'decile')}"
-                    f" - {_recent('observed_rewards', 'program', 'decile')})) / {_recent('outcomes', 'program')}",
-                    "{{program}}",
-                ),
-            ),
+            f"sum by (program) (abs({_recent('predicted_rewards', 'program', 'decile')}"
+            f" - {_recent('observed_rewards', 'program', 'decile')})) / {_recent('outcomes', 'program')}",
+            unit="percentunit",
         ),
-        PanelSpec(
+        _panel(
             "Outcomes it is known of",
             "The last ones of each shard, at most 1,000, since the last drift.",
-            "short",
-            (Query(_recent("outcomes", "program"), "{{program}}"),),
+            _recent("outcomes", "program"),
         ),
-        PanelSpec(
+        _panel(
             "Drift of rewards",
             "In the last day: how often rewards have moved away from what was predicted of them.",
-            "short",
-            (Query(f"sum by (program) ({_drifts('=')})", "{{program}}"),),
+            f"sum by (program) ({_drifts('=')})",
         ),
-        PanelSpec(
+        _panel(
             "Omega by feature",
             "How much less a feature's changes help than the labels say: 0 as expected, 1 not at all; and its standard "
             "deviation.",
-            "short",
-            (
-                Query(_certain("onward_feature_omega"), "{{program}} {{feature}}"),
-                Query(_certain("onward_feature_omega_sd"), "{{program}} {{feature}} sd"),
-            ),
+            _latest("onward_feature_omega", "feature"),
+            _named(_latest("onward_feature_omega_sd", "feature"), "sd"),
         ),
-        PanelSpec(
+        _panel(
             "Difficulty by feature",
             "How many times as hard as assumed a feature's changes are.",
-            "short",
-            (Query(_certain("onward_feature_difficulty"), "{{program}} {{feature}}"),),
+            _latest("onward_feature_difficulty", "feature"),
         ),
     ),
     "Groups": (
-        PanelSpec(
+        _panel(
             "Have an option",
             "Share of the last day's rejected people who got an option, by their value of each feature with `audit`. "
             "Groups far apart are served differently.",
-            "percentunit",
-            (Query(_by_group("recourses", "people"), "{{program}} {{feature}} {{group}}"),),
+            _by_group("recourses", "people"),
+            unit="percentunit",
         ),
-        PanelSpec(
+        _panel(
             "Satisfied",
             "Share of them for whom an option costs little enough, as their recourses say where costs are sampled.",
-            "percentunit",
-            (Query(_by_group("satisfied", "people"), "{{program}} {{feature}} {{group}}"),),
+            _by_group("satisfied", "people"),
+            unit="percentunit",
         ),
-        PanelSpec(
-            "Cost",
-            "Mean cost of the easiest option of those who got one.",
-            "short",
-            (Query(_by_group("cost", "recourses"), "{{program}} {{feature}} {{group}}"),),
-        ),
+        _panel("Cost", "Mean cost of the easiest option of those who got one.", _by_group("cost", "recourses")),
     ),
     "Limited places": (
-        PanelSpec(
+        _panel(
             "Coverage against nominal",
             "Of all who came back with their target score, the share that got a place; and the share that the spec "
             "says. A long-run average.",
-            "percentunit",
-            (
-                Query(_latest("onward_coverage_achieved_ratio"), "{{program}} achieved"),
-                Query(_latest("onward_coverage_nominal_ratio"), "{{program}} nominal"),
-            ),
+            _named(_latest("onward_coverage_achieved_ratio"), "achieved"),
+            _named(_latest("onward_coverage_nominal_ratio"), "nominal"),
+            unit="percentunit",
         ),
-        PanelSpec(
+        _panel(
             "Thresholds and goals",
             "The lowest score that got a place in the last round, and the score that the rejected are told to reach.",
-            "short",
-            (
-                Query(_latest("onward_threshold_score"), "{{program}} threshold"),
-                Query(_latest("onward_goal_score"), "{{program}} goal"),
-            ),
+            _named(_latest("onward_threshold_score"), "threshold"),
+            _named(_latest("onward_goal_score"), "goal"),
         ),
-        PanelSpec(
+        _panel(
             "Drift",
             "Closed rounds of the last day that showed a drift, by what has drifted.",
-            "short",
-            (Query(f"sum by (program, drifted) ({_drifts('!=')})", "{{program}} {{drifted}}"),),
+            f"sum by (program, drifted) ({_drifts('!=')})",
         ),
-        PanelSpec(
-            "Promises ended",
-            "In the last day, by status.",
-            "short",
-            (Query(_last_day("onward_promises_ended_total", "status"), "{{program}} {{status}}"),),
-        ),
-        PanelSpec(
+        _panel("Promises ended", "In the last day, by status.", _last_day("onward_promises_ended_total", "status")),
+        _panel(
             "Open promises by age",
             "The age is the number of rounds that have been closed since the promise's own.",
-            "short",
-            (Query(_latest("onward_open_promises", "age"), "{{program}} age {{age}}"),),
+            Query(_latest("onward_open_promises", "age"), "{{program}} age {{age}}"),
         ),
-        PanelSpec(
+        _panel(
             "Came back with their target score",
             "How many people the achieved coverage is a share of.",
-            "short",
-            (Query(_latest("onward_coverage_people"), "{{program}}"),),
+            _latest("onward_coverage_people"),
         ),
-        PanelSpec(
+        _panel(
             "Waiting for their round",
             "Applications whose round is not closed; and those for which no round is announced.",
-            "short",
-            (
-                Query(_latest("onward_waiting_applications"), "{{program}}"),
-                Query(_latest("onward_applications_without_round"), "{{program}} without a round"),
-            ),
+            _latest("onward_waiting_applications"),
+            _named(_latest("onward_applications_without_round"), "without a round"),
         ),
-        PanelSpec(
-            "Rounds closed",
-            "In the last day.",
-            "short",
-            (Query(_last_day("onward_rounds_total"), "{{program}}"),),
-        ),
-        PanelSpec(
+        _panel("Rounds closed", "In the last day.", _last_day("onward_rounds_total")),
+        _panel(
             "Round overdue",
             "How long the earliest round could have been closed and is not, by this clock; and since when the last "
             "closed one has ended.",
-            "s",
-            (
-                Query(
-                    f"clamp_min(time() - {_latest('onward_next_round_timestamp_seconds')}, 0)", "{{program}} overdue"
-                ),
-                Query(f"time() - {_latest('onward_last_round_timestamp_seconds')}", "{{program}} since the last"),
-            ),
+            _named(f"clamp_min(time() - {_latest('onward_next_round_timestamp_seconds')}, 0)", "overdue"),
+            _named(f"time() - {_latest('onward_last_round_timestamp_seconds')}", "since the last"),
+            unit="s",
         ),
     ),
     "Promises": (
-        PanelSpec(
+        _panel(
             "Open options",
             "Options that are promised and open; and those that an unfinished look under a new model has not reached.",
-            "short",
-            (
-                Query(_sum("onward_open_options"), "{{program}}"),
-                Query(_sum("onward_unseen_options"), "{{program}} to look at"),
-            ),
+            _sum("onward_open_options"),
+            _named(_sum("onward_unseen_options"), "to look at"),
         ),
-        PanelSpec(
+        _panel(
             "Options under new models",
             "In the last day, by what the model means for them.",
-            "short",
-            (Query(_last_day("onward_revalidated_options_total", "result"), "{{program}} {{result}}"),),
+            _last_day("onward_revalidated_options_total", "result"),
         ),
-        PanelSpec(
+        _panel(
             "Broken by model version",
             "Options that the newest model has broken whose look at the open options is finished.",
-            "short",
-            (Query(_sum("onward_broken_options", "model"), "{{program}} {{model}}"),),
+            _sum("onward_broken_options", "model"),
         ),
-        PanelSpec(
+        _panel(
             "Worst margin",
             "By how much the least of the accepted scores exceeded the threshold, in the last finished look.",
-            "percentunit",
-            (Query('min by (program) (onward_worst_margin{program=~"$program"})', "{{program}}"),),
+            'min by (program) (onward_worst_margin{program=~"$program"})',
+            unit="percentunit",
         ),
     ),
     "Records": (
-        PanelSpec(
-            "Read",
-            "Records from the input topics.",
-            PER_SECOND,
-            (Query(_rate("onward_ingested_records_total", "topic", program=False), "{{topic}}"),),
-        ),
-        PanelSpec(
+        _flow("Read", "Records from the input topics.", "onward_ingested_records_total", "topic", program=False),
+        _flow(
             "Dead letters",
             "Records that could not be used, by reason.",
-            PER_SECOND,
-            (Query(_rate("onward_dead_letters_total", "reason", program=False), "{{reason}}"),),
+            "onward_dead_letters_total",
+            "reason",
+            program=False,
         ),
-        PanelSpec(
-            "Repeats",
-            "Events left out because they had been seen.",
-            PER_SECOND,
-            (Query(_rate("onward_duplicates_total", "event", program=False), "{{event}}"),),
+        _flow(
+            "Repeats", "Events left out because they had been seen.", "onward_duplicates_total", "event", program=False
         ),
-        PanelSpec(
+        _panel(
             "Models applied",
             "Announced models in the last day, once in each partition of the journal.",
-            "short",
-            (Query(_last_day("onward_models_total"), "{{program}}"),),
+            _last_day("onward_models_total"),
         ),
-        PanelSpec(
+        _panel(
             "Increments",
             "What shards have told each other of what they have learned: missing means that an increment never came.",
-            "short",
-            (Query(_last_day("onward_increments_total", "result"), "{{program}} {{result}}"),),
+            _last_day("onward_increments_total", "result"),
         ),
-        PanelSpec(
+        _panel(
             "Options that people would take",
             "Answers of people in the last day, by the place of the option in their recourse, or none. "
             "Where most take a late place, or none, the options do not suit.",
-            "short",
-            (Query(_last_day("onward_picks_total", "place"), "{{program}} {{place}}"),),
+            _last_day("onward_picks_total", "place"),
         ),
-        PanelSpec(
+        _panel(
             "Waiting",
             "Events that wait for an earlier one.",
-            "short",
-            (Query("sum by (partition) (onward_waiting_events)", "partition {{partition}}"),),
+            Query("sum by (partition) (onward_waiting_events)", "partition {{partition}}"),
         ),
     ),
     "Work": (
-        PanelSpec(
+        _panel(
             "Lag",
             "Records not read yet.",
-            "short",
-            (Query("max by (topic, partition) (onward_lag_records)", "{{topic}}/{{partition}}"),),
+            Query("max by (topic, partition) (onward_lag_records)", "{{topic}}/{{partition}}"),
         ),
-        PanelSpec(
+        _panel(
             "Watermark age",
             "How far event time is behind the clock.",
-            "s",
-            (
-                Query(
-                    "time() - max by (partition) (onward_watermark_timestamp_seconds)",
-                    "partition {{partition}}",
-                ),
-            ),
+            Query("time() - max by (partition) (onward_watermark_timestamp_seconds)", "partition {{partition}}"),
+            unit="s",
         ),
-        PanelSpec("Chunk time", "By stage of the work.", "s", _quantiles("onward_chunk_seconds", "stage")),
-        PanelSpec(
+        _panel("Chunk time", "By stage of the work.", *_quantiles("onward_chunk_seconds", "stage"), unit="s"),
+        _panel(
             "Chunk size",
             "Mean records in a chunk.",
-            "short",
-            (
-                Query(
-                    "sum(rate(onward_chunk_records_sum[$__rate_interval]))"
-                    " / sum(rate(onward_chunk_records_count[$__rate_interval]))",
-                    "records",
-                ),
+            Query(
+                "sum(rate(onward_chunk_records_sum[$__rate_interval]))"
+                " / sum(rate(onward_chunk_records_count[$__rate_interval]))",
+                "records",
             ),
         ),
-        PanelSpec(
+        _panel(
             "Processor",
             "Cores in use, by worker.",
-            "short",
-            (Query('rate(process_cpu_seconds_total{job="onward"}[$__rate_interval])', "{{instance}}"),),
+            Query('rate(process_cpu_seconds_total{job="onward"}[$__rate_interval])', "{{instance}}"),
         ),
-        PanelSpec(
+        _panel(
             "Memory",
             "Resident memory, by worker.",
-            "bytes",
-            (Query('process_resident_memory_bytes{job="onward"}', "{{instance}}"),),
+            Query('process_resident_memory_bytes{job="onward"}', "{{instance}}"),
+            unit="bytes",
         ),
     ),
     "Snapshots": (
-        PanelSpec(
+        _panel(
             "Snapshot age",
             "Since a partition's newest snapshot was taken: about what a worker without its ledger folds again.",
-            "s",
-            (
-                Query(
-                    "time() - max by (partition) (onward_snapshot_timestamp_seconds)",
-                    "partition {{partition}}",
-                ),
-            ),
+            Query("time() - max by (partition) (onward_snapshot_timestamp_seconds)", "partition {{partition}}"),
+            unit="s",
         ),
-        PanelSpec(
+        _panel(
             "Snapshot time",
             "To take one and to restore one, over the last hour.",
-            "s",
-            _quantiles("onward_snapshot_seconds", "action", window="1h"),
+            *_quantiles("onward_snapshot_seconds", "action", window="1h"),
+            unit="s",
         ),
-        PanelSpec(
+        _panel(
             "Snapshot failures",
             "Those that could not be taken, or were refused, in the last hour.",
-            "short",
-            (Query("sum by (action) (increase(onward_snapshot_failures_total[1h]))", "{{action}}"),),
+            "sum by (action) (increase(onward_snapshot_failures_total[1h]))",
         ),
     ),
 }
@@ -551,11 +446,11 @@ def render() -> str:
     for title, views in ROWS.items():
         board = board.with_row(dashboard.Row(title))
         for view in views:
-            board = board.with_panel(_panel(view, GRID_COLUMNS // min(len(views), 3 if not view.number else 4)))
+            board = board.with_panel(_built(view, GRID_COLUMNS // min(len(views), 3 if not view.number else 4)))
     return JSONEncoder(sort_keys=True, indent=2).encode(board.build()) + "\n"
 
 
-def _panel(view: PanelSpec, columns: int) -> Panel:
+def _built(view: PanelSpec, columns: int) -> Panel:
     panel = _empty_panel(view).title(view.title).description(view.about).unit(view.unit).span(columns)
     panel = panel.datasource(SOURCE)
     for name, query in zip(ascii_uppercase, view.queries, strict=False):
