@@ -16,26 +16,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import fsspec
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from ....agents.actor import Actor
 from ....agents.improvement import Improvement
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.problems import JSON_ERRORS
-from ....schemas.spec import Feature
+from ....schemas.spec import Feature, FeatureType
 from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
-from ..onnx.score import OnnxScore
 from .goal_policy import load_goal_policy
 from .improvement import load_improvement
-from .manifest import BundleFile, FeatureColumn, ImprovementFile, Manifest
+from .manifest import BundleFile, FeatureColumn, Manifest
 from .model_files import NotAModelError, read_model
 from .population import read_population
 from .raw_rows import read_rows
@@ -43,6 +42,9 @@ from .retrains import load_retrains
 
 if TYPE_CHECKING:
     import aiohttp
+
+T = TypeVar("T")
+Rows = list[dict[str, Value]]
 
 LARGEST_MANIFEST_BYTES = 4 << 20
 TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
@@ -64,8 +66,8 @@ class ModelBundle:
     manifest_sha256: str
     manifest: Manifest
     model: DecisionModel
-    instances: list[dict[str, Value]]
-    reference: list[dict[str, Value]]
+    instances: Rows
+    reference: Rows
     retrains: Sequence[DecisionModel] = ()
     goal_policy: Actor | None = None
     improvement: Improvement | None = None
@@ -115,17 +117,21 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
         raise ModelError(f"{address}: {_column_difference(manifest.columns, columns)}")
     if codec is not None:
         _check_scales(address, manifest.features, codec.features)
+    model, retrains, policy, improvement = manifest.model, manifest.retrains, manifest.goal_policy, manifest.improvement
+    width = len(columns)
     return ModelBundle(
         version=manifest.version,
         address=address,
         manifest_sha256=digest,
         manifest=manifest,
-        model=_load_model(folder, manifest.model, len(columns), manifest.onnx, codec),
-        instances=_load_rows(folder, manifest.instances, manifest.features),
-        reference=_load_population(folder, manifest),
-        retrains=_load_retrains(folder, manifest.retrains, len(columns), codec),
-        goal_policy=_load_goal_policy(folder, manifest.goal_policy),
-        improvement=_load_improvement(folder, manifest.improvement, len(columns)),
+        model=_loaded(folder, model, lambda file: read_model(model.file, file, width, manifest.onnx, codec)),
+        instances=_rows(folder, manifest, manifest.instances, read_rows),
+        reference=_population(folder, manifest),
+        retrains=_loaded(folder, retrains, lambda file: load_retrains(file, width, codec)) if retrains else (),
+        goal_policy=_loaded(folder, policy, load_goal_policy) if policy else None,
+        improvement=_loaded(folder, improvement, lambda file: load_improvement(file, improvement.method, width))
+        if improvement
+        else None,
     )
 
 
@@ -203,51 +209,13 @@ def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
         raise ModelError(f"{folder.address}: not a model manifest: {error}") from None
 
 
-def _load_model(
-    folder: _Folder,
-    entry: BundleFile,
-    columns: int,
-    onnx: OnnxScore | UnsetType = UNSET,
-    codec: FeatureCodec | None = None,
-) -> DecisionModel:
+def _loaded(folder: _Folder, entry: BundleFile, load: Callable[[bytes], T]) -> T:
+    """What a file of the folder holds. Raises ``ModelError`` for one that ``load`` refuses."""
     content = folder.read_checked(entry)
-    place = f"{folder.address}: file {entry.file}"
     try:
-        return read_model(entry.file, content, columns, onnx, codec)
+        return load(content)
     except NotAModelError as error:
-        raise ModelError(f"{place} {error}") from None
-    except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{place} {_refusal(error)}") from None
-
-
-def _load_retrains(
-    folder: _Folder, entry: BundleFile | UnsetType, columns: int, codec: FeatureCodec | None
-) -> Sequence[DecisionModel]:
-    if isinstance(entry, UnsetType):
-        return ()
-    content = folder.read_checked(entry)
-    try:
-        return load_retrains(content, columns, codec)
-    except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
-
-
-def _load_goal_policy(folder: _Folder, entry: BundleFile | UnsetType) -> Actor | None:
-    if isinstance(entry, UnsetType):
-        return None
-    content = folder.read_checked(entry)
-    try:
-        return load_goal_policy(content)
-    except Exception as error:  # the libraries' errors have no base class
-        raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
-
-
-def _load_improvement(folder: _Folder, entry: ImprovementFile | UnsetType, columns: int) -> Improvement | None:
-    if isinstance(entry, UnsetType):
-        return None
-    content = folder.read_checked(entry)
-    try:
-        return load_improvement(content, entry.method, columns)
+        raise ModelError(f"{folder.address}: file {entry.file} {error}") from None
     except Exception as error:  # the libraries' errors have no base class
         raise ModelError(f"{folder.address}: file {entry.file} {_refusal(error)}") from None
 
@@ -258,25 +226,21 @@ def _refusal(error: Exception) -> str:
     return TOO_LARGE if isinstance(error, MemoryError) or "alloc" in text else f"is refused: {text}"
 
 
-def _load_rows(folder: _Folder, entry: BundleFile, features: Sequence[FeatureColumn]) -> list[dict[str, Value]]:
+def _rows(
+    folder: _Folder, manifest: Manifest, entry: BundleFile, read: Callable[[bytes, Mapping[str, FeatureType]], Rows]
+) -> Rows:
     content = folder.read_checked(entry)
     try:
-        return read_rows(content, {feature.name: feature.type for feature in features})
+        return read(content, {feature.name: feature.type for feature in manifest.features})
     except ValueError as error:
         raise ModelError(f"{folder.address}: file {entry.file}: {error}") from None
 
 
-def _load_population(folder: _Folder, manifest: Manifest) -> list[dict[str, Value]]:
+def _population(folder: _Folder, manifest: Manifest) -> Rows:
     """Raw rows with the values that people have, feature by feature."""
-    if not isinstance(manifest.reference, UnsetType):
-        return _load_rows(folder, manifest.reference, manifest.features)
-    if isinstance(manifest.population, UnsetType):
-        return []
-    content = folder.read_checked(manifest.population)
-    try:
-        return read_population(content, {feature.name: feature.type for feature in manifest.features})
-    except ValueError as error:
-        raise ModelError(f"{folder.address}: file {manifest.population.file}: {error}") from None
+    if manifest.reference:
+        return _rows(folder, manifest, manifest.reference, read_rows)
+    return _rows(folder, manifest, manifest.population, read_population) if manifest.population else []
 
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:
