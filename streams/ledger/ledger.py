@@ -19,12 +19,12 @@ from typing import Self
 from msgspec import Raw
 
 from ...schemas.kinds import WatermarkName, kinds
-from ..engine.cases import CASE_TIMERS, WAITS, Case, ProcessedEvent
+from ..engine.cases import WAITS, Case, ProcessedEvent
 from ..engine.handlers import timer_handlers
 from ..engine.portion import Effects, Footprint, LedgerView
 from ..engine.shards import Shard, ShardKey
 from ..engine.state import CurrentModel, PartitionState
-from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, Timer
+from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.timing.waiting import WaitingEvent, WaitingEvents
 from ..engine.timing.watermark import Watermarks
 from ..errors import LedgerError
@@ -154,15 +154,14 @@ class Ledger:
             self._write_progress(state)
         self._offset = state.offset
 
-    def waiting_cases(self) -> Counter[tuple[str, str]]:
-        """The number of cases that wait, by the kind of their timer and by program; not of those to be forgotten."""
-        kinds = sorted(CASE_TIMERS - {FORGET_CASE})
+    def open_recourses(self) -> Counter[str]:
+        """The number of recourses without a fate yet, by program."""
         query = (
-            "SELECT kind, programs.program, count(*) FROM timers JOIN programs ON id = timers.program "
-            f"WHERE kind IN ({','.join('?' * len(kinds))}) GROUP BY kind, id"
+            "SELECT programs.program, count(*) FROM timers JOIN programs ON id = timers.program "
+            "WHERE kind = ? GROUP BY id"
         )
         with ledger_errors(self.path):
-            return Counter({(kind, program): count for kind, program, count in self._db.execute(query, kinds)})
+            return Counter(dict(self._db.execute(query, (WINDOW,))))
 
     def count_due(self, program: str, kind: str, since: Sequence[int]) -> list[int]:
         """How many timers of event time are due from each of these times on, which fall, and before the one in front.

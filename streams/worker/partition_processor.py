@@ -93,8 +93,7 @@ class _Partition:
     """A journal partition that this worker owns.
 
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
-    output topic at that time. ``waiting`` counts the cases that wait, by the kind of
-    their timer and by program. ``is_unfinished`` is as of the last commit: while a
+    output topic at that time. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last commit: while a
     portion is folded, the state belongs to the thread of the fold.
     """
 
@@ -103,7 +102,7 @@ class _Partition:
     state: PartitionState
     generation: int
     published: dict[str, OutputPosition]
-    waiting: Counter[tuple[str, str]]
+    open_recourses: Counter[str]
     is_unfinished: bool
 
 
@@ -268,12 +267,10 @@ class PartitionProcessor:
             extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
             log.info("a changed spec is in force", extra=extra)
         self._metrics.observe_chunk(entries, seconds)
-        self._metrics.count(effects, owned.waiting)
-        self._metrics.count_promises(owned.state.partition, effects)
-        self._metrics.show_rewards(owned.state, effects)
-        self._metrics.show_questions(owned.state, owned.ledger.count_due)
+        self._metrics.count(effects, owned.open_recourses)
+        self._metrics.follow(owned.state, effects, owned.ledger.count_due)
         self._metrics.observe_delays(effects, published)
-        self._metrics.show(owned.state, [partition.waiting for partition in self._partitions.values()])
+        self._metrics.show(owned.state, [partition.open_recourses for partition in self._partitions.values()])
 
     # --- opening a ledger ------------------------------------------------------------------------------------------
 
@@ -312,7 +309,7 @@ class PartitionProcessor:
         extra |= {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra=extra)
         return _Partition(
-            ledger, journal_end, state, generation, published, ledger.waiting_cases(), state.is_unfinished
+            ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished
         )
 
     async def _high_water_mark(self, topic: str, partition: int) -> HighWaterMark:

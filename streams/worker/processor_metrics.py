@@ -14,7 +14,6 @@ from ..engine.rewards.fates import CLOSED
 from ..engine.rewards.watch import tenth_of
 from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
-from ..engine.timing.timers import WINDOW
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
@@ -49,32 +48,29 @@ class ProcessorMetrics:
         for step, time in seconds.items():
             self._metrics.chunk_seconds.labels(step).observe(time)
 
-    def count(self, effects: Effects, waiting: Counter[tuple[str, str]]) -> None:
-        """Count effects; bring the number of a partition's waiting cases, by timer and program, up to date."""
+    def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
+        """Count effects; bring the number of a partition's open recourses, by program, up to date."""
         for (name, label, detail), times in effects.counts.items():
             counter = self._metrics.counts.get(name)
             if counter is None:
                 raise LookupError(f"{name!r} is counted: declare it in COUNTS of streams/engine/counts.py")
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
-                waiting[WINDOW, label] += times
+                open_recourses[label] += times
             elif name == "fates" and detail in CLOSED:
-                waiting[WINDOW, label] -= times
+                open_recourses[label] -= times
         self._count_predictions(effects)
         self._audit.count(effects.audited)
         self._questions.count(effects.regrets)
 
-    def count_promises(self, partition: int, effects: Effects) -> None:
-        """Count what new models mean for the open options of a partition."""
-        self._promises.count(partition, effects)
+    def follow(self, state: PartitionState, effects: Effects, count_due: CountDue) -> None:
+        """Count what new models mean for open options, and set the gauges of rewards and of open questions.
 
-    def show_questions(self, state: PartitionState, count_due: CountDue) -> None:
-        """Set the gauge of open questions, of which the ledger of a partition counts its own."""
-        self._questions.show(state, count_due)
-
-    def show_rewards(self, state: PartitionState, effects: Effects) -> None:
-        """Set the gauges of what is expected and observed, for the shards of a partition that have changed."""
+        The ledger of a partition counts its own questions.
+        """
+        self._promises.count(state.partition, effects)
         self._rewards.show(state, effects.shards)
+        self._questions.show(state, count_due)
 
     def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""
@@ -91,15 +87,15 @@ class ProcessorMetrics:
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())
 
-    def show(self, state: PartitionState, waiting: Iterable[Counter[tuple[str, str]]]) -> None:
-        """Set the gauges of a partition, and of the waiting cases of all partitions."""
-        metrics, totals = self._metrics, sum(waiting, Counter[tuple[str, str]]())
+    def show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
+        """Set the gauges of a partition, and of the open recourses of all partitions."""
+        metrics, totals = self._metrics, sum(open_recourses, Counter[str]())
         metrics.waiting_events.labels(state.partition).set(len(state.waiting))
         watermark_ms = min(state.watermark_ms(program) or 0 for program in self._programs.values())
         if watermark_ms:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
-            metrics.open_recourses.labels(program).set(totals[WINDOW, program])
+            metrics.open_recourses.labels(program).set(totals[program])
         self._rounds.show(state.partition, state.each(ProgramRounds))
         self._promises.show(state.partition, state.each(PromiseState))
 
