@@ -70,17 +70,16 @@ class LedgerMeta(Struct, frozen=True):
     generation: int
 
 
-def check_ledger(ledger: Path, stop: Event | None = None, *, steps: int = STEPS_BETWEEN_LOOKS) -> bool:
+def check_ledger(ledger: Path, stop: Event | None = None) -> bool:
     """Check a ledger that is not open; return whether there is one. Opening it refuses another schema.
 
-    Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or ``stop`` is set, which is looked at every
-    so many ``steps`` of SQLite's machine.
+    Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or ``stop`` is set.
     """
     with ledger_errors(ledger):
         if not ledger.exists():
             return False
         try:
-            with _reading(ledger, "mode=rw", stop, steps) as db:
+            with _reading(ledger, "mode=rw", stop) as db:
                 # A worker that was killed while it made the ledger has left no tables.
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                     _check(db)
@@ -93,25 +92,23 @@ def check_ledger(ledger: Path, stop: Event | None = None, *, steps: int = STEPS_
     return True
 
 
-def check_copy(
-    copy: Path, stop: Event | None = None, *, values: bool = True, steps: int = STEPS_BETWEEN_LOOKS
-) -> LedgerMeta:
+def check_copy(copy: Path, stop: Event | None = None, *, values: bool = True) -> LedgerMeta:
     """Check a ledger that nobody writes and return its identity. Raise ``LedgerCheckError``, also when ``stop`` is set.
 
-    Without ``values`` only its pages are checked, in a tenth of the time. ``steps`` are those of ``check_ledger``.
+    Without ``values`` only its pages are checked, in a tenth of the time.
     """
     try:
-        with _reading(copy, "mode=ro&immutable=1", stop, steps) as db:
+        with _reading(copy, "mode=ro&immutable=1", stop) as db:
             return _check(db) if values else _check_pages(db)
     except (sqlite3.Error, *DAMAGE_ERRORS) as error:
         raise LedgerCheckError(str(error) or type(error).__name__) from error
 
 
 @contextmanager
-def _reading(ledger: Path, query: str, stop: Event | None, steps: int) -> Iterator[sqlite3.Connection]:
+def _reading(ledger: Path, query: str, stop: Event | None) -> Iterator[sqlite3.Connection]:
     with closing(connected(ledger, query)) as db:
         if stop is not None:
-            db.set_progress_handler(stop.is_set, steps)
+            db.set_progress_handler(stop.is_set, STEPS_BETWEEN_LOOKS)
         yield db
 
 

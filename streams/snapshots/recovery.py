@@ -169,16 +169,16 @@ class LedgerRecovery:
 
 def _check(snapshot: Snapshot, journal_end: int) -> None:
     """Raise ``SnapshotError`` for a snapshot of no use, ``LedgerError`` where the setting itself is wrong."""
-    found = snapshot.ledger
-    if found.schema > SCHEMA_VERSION:
+    ledger = snapshot.ledger
+    if ledger.schema > SCHEMA_VERSION:
         raise LedgerError(
-            f"snapshot {snapshot.file} has a ledger of schema {found.schema}, this version reads {SCHEMA_VERSION}: "
+            f"snapshot {snapshot.file} has a ledger of schema {ledger.schema}, this version reads {SCHEMA_VERSION}: "
             "run the version that wrote it, or use another --snapshots"
         )
-    if found.schema < SCHEMA_VERSION:
-        raise SnapshotError(f"its ledger has schema {found.schema}, this version reads {SCHEMA_VERSION}")
-    if found.offset > journal_end:
+    if ledger.schema < SCHEMA_VERSION:
+        raise SnapshotError(f"its ledger has schema {ledger.schema}, this version reads {SCHEMA_VERSION}")
+    if ledger.offset > journal_end:
         raise LedgerError(
-            f"snapshot {snapshot.file} stands at journal offset {found.offset}, but partition {found.partition} of "
-            f"{found.journal} ends at {journal_end}: it is of another journal, use another --snapshots"
+            f"snapshot {snapshot.file} stands at journal offset {ledger.offset}, but partition {ledger.partition} of "
+            f"{ledger.journal} ends at {journal_end}: it is of another journal, use another --snapshots"
         )

@@ -24,7 +24,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from msgspec import Meta, Struct
 
 from ...schemas.problems import JSON_ERRORS
 from ..errors import UsageError, one_line
-from ..ledger.check import STEPS_BETWEEN_LOOKS, LedgerCheckError, LedgerMeta, check_copy
+from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
 from ..private_folder import make_private
 from ..records import TopicPartition
@@ -82,19 +82,15 @@ class _SnapshotList(Struct, frozen=True):
 
 
 class Snapshots:
-    """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept.
+    """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept."""
 
-    Whether to stop is looked at every so many ``steps`` of SQLite's machine while a copy is checked.
-    """
-
-    def __init__(self, address: str, keep: int, *, steps: int = STEPS_BETWEEN_LOOKS) -> None:
+    def __init__(self, address: str, keep: int) -> None:
         try:
             self._system, root = fsspec.core.url_to_fs(address)
         except (ImportError, OSError, ValueError) as error:
             raise UsageError(f"--snapshots {address}: not an address that can be used: {one_line(error)}") from None
         self._root = root.rstrip("/")
         self._keep = keep
-        self._check = partial(_checked_meta, steps=steps)
 
     def listed(self, journal: TopicPartition) -> list[Snapshot]:
         """The snapshots of a journal partition, newest first; none when there is no list or it is malformed.
@@ -105,16 +101,16 @@ class Snapshots:
         try:
             with _store_errors(path), self._system.open(path, "rb") as file:
                 content = file.read(LARGEST_LIST_BYTES)
-            found = msgspec.json.decode(content, type=_SnapshotList).snapshots
+            snapshots = msgspec.json.decode(content, type=_SnapshotList).snapshots
         except _MissingError:
             return []
         except JSON_ERRORS as error:
             log.warning("list of snapshots %s cannot be understood and is left out: %s", path, error)
             return []
-        for snapshot in found:
+        for snapshot in snapshots:
             if snapshot.journal != journal:
                 log.warning("snapshot %s of %s is refused: it is of %s-%d", snapshot.file, path, *snapshot.journal)
-        own = (snapshot for snapshot in found if snapshot.journal == journal)
+        own = (snapshot for snapshot in snapshots if snapshot.journal == journal)
         return sorted(own, key=_newness, reverse=True)
 
     def send(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
@@ -124,7 +120,7 @@ class Snapshots:
         """
         with copy_beside(ledger) as copy:
             # Step 1: copy and check. A damaged copy must not replace a good one.
-            snapshot = _copied(ledger, copy, now_ms, stop, partial(self._check, values=values))
+            snapshot = _copied(ledger, copy, now_ms, stop, values=values)
             if snapshot.journal != journal:
                 raise SnapshotError(f"ledger {ledger} is of {snapshot.journal}, not of {journal}")
             self._kept(journal, snapshot)
@@ -159,7 +155,7 @@ class Snapshots:
             raise SnapshotError(f"it has {size} bytes, not {snapshot.size}")
         if digest.hexdigest() != snapshot.sha256:
             raise SnapshotError(f"its sha256 is {digest.hexdigest()}, not {snapshot.sha256}")
-        if self._check(target, stop) != snapshot.ledger:
+        if _checked_meta(target, stop) != snapshot.ledger:
             raise SnapshotError("its ledger does not match the entry in snapshots.json")
 
     def _kept(self, journal: TopicPartition, snapshot: Snapshot) -> list[Snapshot]:
@@ -249,28 +245,26 @@ class _Progress:
             log.info("%s %d of %d MB of %s", self._action, self.done / 1e6, self.total / 1e6, self._path)
 
 
-def _copied(
-    ledger: Path, copy: Path, now_ms: int, stop: Event, checked_meta: Callable[[Path, Event], LedgerMeta]
-) -> Snapshot:
+def _copied(ledger: Path, copy: Path, now_ms: int, stop: Event, *, values: bool) -> Snapshot:
     try:
         if not has_room(ledger):
             raise SnapshotError(f"a copy would take more than half of what is free in {ledger.parent}")
         copy_ledger(ledger, copy, partial(_check, stop))
-        found = checked_meta(copy, stop)
+        meta = _checked_meta(copy, stop, values=values)
         digest = hashlib.sha256()
         with copy.open("rb") as file:
             while block := file.read(BLOCK_BYTES):
                 _check(stop)
                 digest.update(block)
         sha256 = digest.hexdigest()
-        return Snapshot(f"{found.offset:020}-{sha256[:16]}.sqlite", copy.stat().st_size, sha256, now_ms, found)
+        return Snapshot(f"{meta.offset:020}-{sha256[:16]}.sqlite", copy.stat().st_size, sha256, now_ms, meta)
     except (OSError, sqlite3.Error) as error:
         raise SnapshotError(f"{ledger} cannot be copied: {one_line(error)}") from error
 
 
-def _checked_meta(copy: Path, stop: Event, *, steps: int, values: bool = True) -> LedgerMeta:
+def _checked_meta(copy: Path, stop: Event, *, values: bool = True) -> LedgerMeta:
     try:
-        return check_copy(copy, stop, values=values, steps=steps)
+        return check_copy(copy, stop, values=values)
     except LedgerCheckError as error:
         _check(stop)
         raise SnapshotError(f"its ledger is damaged: {error}") from error

@@ -12,19 +12,18 @@ from threading import Event
 import pytest
 
 from onward.streams.errors import LedgerError
+from onward.streams.ledger import check
 from onward.streams.ledger.check import LedgerCheckError, check_copy, check_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.snapshots.store import SnapshotError, Snapshots
 from onward.tests.support.takeovers import Worker, write_journal
 from onward.tests.support.tape import JOURNAL
 
-STEPS = 1000
-"""Between two looks at whether to stop: few, so that a check takes many."""
-
 
 @pytest.fixture
-def large(tmp_path):
-    """A ledger that takes a while."""
+def large(tmp_path, monkeypatch):
+    """A ledger that takes a while, with few steps between two looks at whether to stop."""
+    monkeypatch.setattr(check, "STEPS_BETWEEN_LOOKS", 1000)
     path = tmp_path / "journal-0.sqlite"
     Ledger(path, *JOURNAL).close()
     with closing(sqlite3.connect(path)) as db, db:
@@ -50,10 +49,10 @@ class Soon(Event):
 def test_a_check_stops_wherever_it_is(large, asked):
     stop = Soon(asked)
     with pytest.raises(LedgerError, match="interrupted"):
-        check_ledger(large, stop, steps=STEPS)
+        check_ledger(large, stop)
     assert stop.left == -1
     with pytest.raises(LedgerCheckError, match="interrupted"):
-        check_copy(large, Soon(asked), steps=STEPS)
+        check_copy(large, Soon(asked))
 
 
 def test_a_check_looks_up_often(large):
@@ -64,19 +63,19 @@ def test_a_check_looks_up_often(large):
             looks.append(time.thread_time())
             return False
 
-    assert check_ledger(large, Noted(), steps=STEPS)
+    assert check_ledger(large, Noted())
     assert len(looks) > 600
     assert max(later - before for before, later in pairwise(looks)) < 0.5
 
 
 def test_a_snapshot_stops_wherever_it_is(large, tmp_path):
-    snapshots, asked = Snapshots(str(tmp_path / "snapshots"), keep=1, steps=STEPS), Soon(1 << 40)
+    snapshots, asked = Snapshots(str(tmp_path / "snapshots"), keep=1), Soon(1 << 40)
     snapshots.send(large, JOURNAL, 0, asked)
     whole = (1 << 40) - asked.left
     assert whole > 600
     (tmp_path / "again").mkdir()
     for number in (0, 2, 300, whole - 1):
-        again = Snapshots(str(tmp_path / "again"), keep=1, steps=STEPS)
+        again = Snapshots(str(tmp_path / "again"), keep=1)
         with pytest.raises(SnapshotError, match="stopped"):
             again.send(large, JOURNAL, 0, Soon(number))
         assert again.listed(JOURNAL) == []
