@@ -27,7 +27,8 @@ from onward.benchmarks.recourse.speed import speed
 from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.errors import UsageError
 from onward.streams.programs.space import space_of
-from onward.streams.programs.training.margin import PEOPLE, smallest_margin
+from onward.streams.programs.training.draft import Draft
+from onward.streams.programs.training.margin import smallest_margin
 
 WIDTH = 170
 GENERATORS = ("adapted", "instances", "linear", "search")
@@ -128,9 +129,10 @@ def _rows(title: str, space: Space, case: Case) -> Iterator[Row]:
 
 def _margin(name: str, space: Space, case: Case) -> float:
     """The margin as ``onward train`` measures it."""
-    objective, people = Objective(L1()), case.people[:PEOPLE]
+    objective = Objective(L1())
     generator = registry[name].build(space, case.instances, objective)
-    return smallest_margin(generator, objective, case.score, 0.5, case.retrained, people, space.feature_of).margin
+    draft = Draft(generator, objective, case.score, 0.5, space.feature_of)
+    return smallest_margin(draft, case.retrained, case.people).margin
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from onward.schemas.spec import PromiseTerms
 from onward.streams.programs.margin import uses_margin
 from onward.streams.programs.models.scoring import DecisionModel, scorer
 from onward.streams.programs.promised import measured_promise
-from onward.streams.programs.training.margin import measured_margin, retrained
+from onward.streams.programs.training.draft import draft_of
+from onward.streams.programs.training.margin import retrained, smallest_margin
 from onward.streams.programs.training.retrains import RETRAINS, fit_retrains
 
 AUTO = "auto"
@@ -75,9 +76,8 @@ class Aims:
         if not uses_margin(spec):
             return 0.0
         rejected = world.unseen[0][~accepted(score(world.unseen[0]), THRESHOLD)]
-        return measured_margin(
-            FeatureCodec(spec), score, world.instances, (), self._others, rejected, improvement
-        ).margin
+        draft = draft_of(FeatureCodec(spec), score, world.instances, (), improvement)
+        return smallest_margin(draft, self._others, rejected).margin
 
     @cached_property
     def _others(self) -> list[Score]:

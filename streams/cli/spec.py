@@ -12,7 +12,6 @@ from ...schemas.draft import draft_spec
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
-from ...schemas.table import TableError
 from ..errors import ModelError, UsageError
 from ..printable import printable
 from ..programs.bundle.loader import read_manifest
@@ -115,12 +114,9 @@ def _trained_bounds(loaded: LoadedSpec) -> Bounds | None:
 def draft(csv: Path, label: str, output: Path | None) -> int:
     """Write a spec for a data file to ``output``, or to standard output. An existing file is not overwritten.
 
-    Raises ``UsageError`` when the data cannot be read or the output cannot be written.
+    Raises ``TableError`` when the data cannot be read, ``UsageError`` when the output cannot be written.
     """
-    try:
-        text, left_out = draft_spec(csv, label)
-    except TableError as error:
-        raise UsageError(str(error)) from None
+    text, left_out = draft_spec(csv, label)
     if output is None:
         _tell_left_out(csv, left_out)
         print(text, end="")

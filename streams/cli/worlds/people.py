@@ -14,8 +14,7 @@ from ....environments.rounds import Scoreboard
 from ....environments.truth import Conditions, Fitted, Repayment, Truth, TruthWorld
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec, Window
-from ....schemas.specfile import SpecError
-from ....schemas.table import Table, TableError, read_table
+from ....schemas.table import Table, read_table
 from ...advice import advice
 from ...errors import UsageError
 from ...programs.bundle.loader import read_manifest
@@ -202,8 +201,5 @@ def _from_file(data: Path, spec: Path | None) -> tuple[ProgramSpec, Table]:
             f"no spec is packaged for {data.name} (only for {known}): give --spec FILE; "
             f"`onward spec draft {data} --label COLUMN` writes a first one"
         )
-    try:
-        loaded = load_program_spec(path).spec
-        return loaded, read_table(data, loaded)
-    except (SpecError, TableError) as error:
-        raise UsageError(str(error)) from None
+    loaded = load_program_spec(path).spec
+    return loaded, read_table(data, loaded)

@@ -27,8 +27,9 @@ from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
 from ...programs.program import assemble
 from ...programs.spec_check import load_program_spec
+from ...programs.training.draft import draft_of
 from ...programs.training.improvement import fit_improvement, measured_improvement
-from ...programs.training.margin import measured_margin, retrained
+from ...programs.training.margin import retrained, smallest_margin
 from .spec_yaml import spec_yaml
 
 SPEC_FILE = "spec.yaml"
@@ -107,8 +108,8 @@ def _margin(
     rejected = X[~accepted(score(X), spec.model.threshold)]
     others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
     improvement = None if prior is None else prior.improvement
-    codec = FeatureCodec(spec)
-    return measured_margin(codec, score, world.instances, reference, others, rejected, improvement).margin
+    draft = draft_of(FeatureCodec(spec), score, world.instances, reference, improvement)
+    return smallest_margin(draft, others, rejected).margin
 
 
 def write_spec(path: Path, spec: ProgramSpec) -> Path:

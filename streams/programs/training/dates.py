@@ -13,7 +13,7 @@ from ....schemas.draft.left_out import holds_dates
 from ....schemas.normal_form import normal_form
 from ....schemas.problems import did_you_mean
 from ....schemas.spec import ProgramSpec
-from ....schemas.table import TableError, number, read_csv
+from ....schemas.table import number, read_csv
 from ...errors import UsageError
 
 
@@ -22,26 +22,23 @@ def read_dates(csv: Path, column: str) -> NDArray[np.float64]:
 
     Dates and times are read as ISO 8601, without a zone as UTC, such as 2026-01-31. A column of numbers, such as years
     or 20260131, is taken as it is. Raises ``UsageError`` for a column that is missing, and for the first cell that is
-    neither.
+    neither; ``TableError`` where the file cannot be read.
     """
-    try:
-        raw = read_csv(csv)
-    except TableError as error:
-        raise UsageError(str(error)) from None
+    raw = read_csv(csv)
     cells = raw.columns.get(normal_form(column))
     if cells is None:
         raise UsageError(f"--date-column: {csv} has no column {column!r}{did_you_mean(column, raw.columns)}")
     read = _number if all(not isinstance(number(cell), str) for cell in cells) else _moment
-    found = np.empty(len(cells))
+    dates = np.empty(len(cells))
     for row, (line, cell) in enumerate(zip(raw.lines, cells, strict=True)):
         try:
-            found[row] = read(cell.strip())
+            dates[row] = read(cell.strip())
         except ValueError:
             raise UsageError(
                 f"--date-column: {csv}:{line}: {column}: {cell!r} is no date: write dates as 2026-01-31, or as "
                 "numbers that grow with time, in each row"
             ) from None
-    return found
+    return dates
 
 
 def date_columns(csv: Path, spec: ProgramSpec) -> list[str]:

@@ -22,7 +22,7 @@ from ....agents.scores import digits_apart, rounded_down
 from ....agents.trees import TreeSum
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import Table
+from ....schemas.table import Table, read_table
 from ...errors import ModelError, UsageError, one_line
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
@@ -36,13 +36,14 @@ from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
+from .draft import draft_of
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
-from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, read_labelled
+from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def import_model(
     check_new(output)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
-    table, codec = read_labelled(csv, loaded), FeatureCodec(loaded.spec)
+    table, codec = read_table(csv, loaded.spec), FeatureCodec(loaded.spec)
     content = read_local(file)
     model = _checked_model(file, content, codec, table, probabilities)
     scores = model.score(table.X)
@@ -102,10 +103,11 @@ def import_model(
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     refit = partial(surrogates, scores, table, random)
-    margin, measured = wanted_margin(codec, model.score, instances, reference, refit, rejected, prior, on_margin)
+    draft = draft_of(codec, model.score, instances, reference, prior)
+    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, on_margin)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
-    measured |= measure_served(codec, model.score, instances, reference, margin, rejected, promise, prior, asked)
+    measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,

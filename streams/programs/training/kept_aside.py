@@ -16,23 +16,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from ....agents.candidates import CandidateGenerator, Proposals
+from ....agents.candidates import Proposals
 from ....agents.goals import accepted
-from ....agents.objective import Objective
 from ....agents.promises import Certified, accepting
 from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
+from ....schemas.spec import ProgramSpec
 from ....schemas.table import Table
 from ..bundle.retrains import retrain_of
 from ..margin import goal_of
 from ..models.scoring import score_of_options, scorer
-from ..objective import generator_of, nu_of, objective_of
-from ..program import cost_of
 from ..promised import measured_promise
+from .draft import Draft, draft_of
 from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
-from .served import best_options
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -161,40 +159,32 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
     ]
     approved = accepted(model.score(X[rest]), spec.model.threshold)
     people = X[rest[~approved]][:PEOPLE]
-    cost = cost_of(codec, [table.rows[row] for row in fit])
     instances = [row for row in rest[approved].tolist() if codec.violated_constraint(table.rows[row]) is None]
     if not len(people) or not instances:
         return None
     improvement = fit_improvement(spec, X[fit], labels[fit], 0)
-    objective = objective_of(spec, cost, nu_of(spec, codec.dimension), improvement, model.score)
-    generator = generator_of(codec, X[instances][: spec.candidates], objective)
-    return _asked(codec, generator, objective, promise, score_of_options(model.score), people, others)
+    kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], fit))
+    return _asked(spec, draft_of(codec, model.score, kept, reference, improvement), promise, people, others)
 
 
 def _asked(
-    codec: FeatureCodec,
-    generator: CandidateGenerator,
-    objective: Objective,
-    promise: Certified,
-    score: Score,
-    people: Floats,
-    others: Sequence[Score],
+    spec: ProgramSpec, draft: Draft, promise: Certified, people: Floats, others: Sequence[Score]
 ) -> Trial | None:
     """Show the options of people (n, D) to other models."""
-    spec, required = codec.spec, codec.spec.model.threshold
+    score, required = score_of_options(draft.score), draft.threshold
 
     def proposed(under: Score, margin: float) -> Proposals:
-        return generator.under(under, goal_of(spec, margin)).propose(people)
+        return draft.generator.under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> Offer:
-        whose, targets = best_options(proposals, objective, people, 1)
-        costs = objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
+        whose, targets = draft.best_options(proposals, people, 1)
+        costs = draft.objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
         return Offer(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
     if not len(promised.people):
         return None
-    _, targets = best_options(promised, objective, people, spec.policy.options)
+    _, targets = draft.best_options(promised, people, spec.policy.options)
     return Trial(
         promise.certified(targets, required),
         accepting(targets, others, required),

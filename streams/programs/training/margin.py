@@ -10,21 +10,13 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ....agents.candidates import CandidateGenerator
 from ....agents.goals import Threshold, accepted
-from ....agents.improvement import Improvement
-from ....agents.objective import Objective
-from ....schemas.encoding import FeatureCodec
+from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED
 from ..margin import uses_margin
 from ..models.scoring import scorer
-from ..objective import generator_of, nu_of, objective_of
-from ..program import Features, cost_of
+from .draft import Draft, Floats, Score
 from .retrains import refitted
-from .served import best_options
-
-Floats = NDArray[np.float64]
-Score = Callable[[Floats], Floats]
 
 RETRAINED = 20
 PEOPLE = 50
@@ -56,77 +48,40 @@ def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.r
 
 
 def wanted_margin(
-    codec: FeatureCodec,
-    score: Score,
-    instances: Sequence[Features],
-    reference: Sequence[Features],
+    spec: ProgramSpec,
+    draft: Draft,
     refit: Callable[[], Sequence[Score]],
     rejected: Floats,
-    improvement: Improvement | None,
     on_margin: Callable[[], None],
 ) -> tuple[float | UnsetType, dict[str, float]]:
     """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
 
     ``refit`` gives the models by which it is measured, which takes long: ``on_margin`` is called before.
     """
-    if not uses_margin(codec.spec):
+    if not uses_margin(spec):
         return UNSET, {}
     on_margin()
-    margin, share = measured_margin(codec, score, instances, reference, refit(), rejected, improvement)
+    margin, share = smallest_margin(draft, refit(), rejected)
     return margin, {} if share is None else {"retrained_accept": share}
 
 
-def measured_margin(
-    codec: FeatureCodec,
-    score: Score,
-    instances: Sequence[Features],
-    reference: Sequence[Features],
-    others: Sequence[Score],
-    rejected: Floats,
-    improvement: Improvement | None = None,
-) -> MeasuredMargin:
-    """The margin for the program of a codec's spec: of the options that its generator proposes to ``rejected`` (n, D).
-
-    ``instances`` and ``reference`` are the raw rows of its bundle, and ``improvement`` is its own.
-    """
-    spec, cost = codec.spec, cost_of(codec, reference)
-    objective = objective_of(spec, cost, nu_of(spec, codec.dimension), improvement, score)
-    generator, threshold = generator_of(codec, codec.encode_many(instances), objective), spec.model.threshold
-    return smallest_margin(generator, objective, score, threshold, others, rejected[:PEOPLE], codec.feature_of)
-
-
-def smallest_margin(
-    generator: CandidateGenerator,
-    objective: Objective,
-    score: Score,
-    threshold: float,
-    others: Sequence[Score],
-    people: Floats,
-    feature_of: NDArray[np.intp],
-) -> MeasuredMargin:
-    """The smallest margin at which ``others`` accept the cheapest options of rejected ``people`` (n, D).
-
-    ``feature_of`` (D,) is the feature of each column.
+def smallest_margin(draft: Draft, others: Sequence[Score], rejected: Floats) -> MeasuredMargin:
+    """The smallest margin at which ``others`` accept the cheapest options of the first of ``rejected`` people (n, D).
 
     Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
     """
+    people, threshold = rejected[:PEOPLE], draft.threshold
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        proposals = generator.under(score, Threshold(threshold, number * STEP)).propose(people)
-        whose, targets = best_options(proposals, objective, people, 1)
+        proposals = draft.generator.under(draft.score, Threshold(threshold, number * STEP)).propose(people)
+        whose, targets = draft.best_options(proposals, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
             break
-        if number and _changes(targets != people[whose], feature_of) > MOST_CHANGES:
+        if number and draft.changes(whose, targets, people).mean() > MOST_CHANGES:
             break
         margin = number * STEP
         share = float(np.mean([accepted(other(targets), threshold).mean() for other in others]))
         if share >= ACCEPTED:
             break
     return MeasuredMargin(round(margin, 9), share)
-
-
-def _changes(changed: NDArray[np.bool_], feature_of: NDArray[np.intp]) -> float:
-    """The mean number of features that change, from the columns that do (n, D)."""
-    of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
-    return float((changed @ of_feature).sum(axis=1).mean())

@@ -28,7 +28,7 @@ from ....agents.goals import accepted
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import Table, TableError, read_table
+from ....schemas.table import Table, read_table
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
@@ -38,6 +38,7 @@ from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
 from ..promised import measured_promise
 from .dates import read_dates
+from .draft import draft_of
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
@@ -99,14 +100,15 @@ def train(
     before they are fitted, and ``on_split`` with a number and how many there are where a promise has been measured on
     one of so many splits; all take long. Raises ``UsageError`` for data that cannot be trained on or are too few, a
     folder that holds something, an estimator that cannot be calibrated, a number of retrains that cannot be divided, a
-    model that cannot carry the spec's promise, or a policy that is missing; ``ModelError`` for a file that is none.
+    model that cannot carry the spec's promise, or a policy that is missing; ``TableError`` for data that do not fit the
+    spec, ``ModelError`` for a policy's file that is none.
     """
     check_new(output)
     count = wanted_retrains(loaded.spec, retrains)
     check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
     dates = None if date_column is None else read_dates(csv, date_column)
-    table = read_labelled(csv, loaded)
+    table = read_table(csv, loaded.spec)
     codec = FeatureCodec(loaded.spec)
     random = np.random.RandomState(seed)
     fit, recourse, held_out = split_rows(table.labels, csv, random)
@@ -123,13 +125,14 @@ def train(
     prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     unseen = np.concatenate([recourse, held_out])
     refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
-    margin, measured = wanted_margin(codec, model.score, kept, reference, refit, rejected, prior, on_margin)
+    draft = draft_of(codec, model.score, kept, reference, prior)
+    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, on_margin)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others = _retrains(fitted, table, count, len(fit), random, on_retrains)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
-    measured |= measure_served(codec, model.score, kept, reference, margin, rejected, promise, prior, asked)
+    measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)
     measured |= protected_use(codec, model.score, table.X[held_out])
     name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
     dates_used = None if isinstance(calibration, UnsetType) else date_column or ""
@@ -195,14 +198,6 @@ def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bo
     if type(estimator) not in CALIBRATED:
         raise UsageError(f"--calibrate: {name} cannot be calibrated; leave the flag out, or use another --estimator")
     return CalibratedClassifierCV(estimator, method="sigmoid", cv=CALIBRATION_FOLDS, ensemble=False)
-
-
-def read_labelled(csv: Path, loaded: LoadedSpec) -> Table:
-    """The rows of a CSV with labels; raise ``UsageError`` when it does not fit the spec."""
-    try:
-        return read_table(csv, loaded.spec)
-    except TableError as error:
-        raise UsageError(str(error)) from None
 
 
 def split_rows(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:

@@ -5,6 +5,7 @@ import pytest
 
 from onward.agents.choices import registry
 from onward.schemas.draft import draft_spec
+from onward.schemas.table import TableError
 from onward.streams.cli import main
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
@@ -189,7 +190,7 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
     assert check([spec]) == 0
     with pytest.raises(UsageError, match="exists already"):
         draft(data, "y", spec)
-    with pytest.raises(UsageError, match="z: no such column"):
+    with pytest.raises(TableError, match="z: no such column"):
         draft(data, "z", None)
     with pytest.raises(UsageError, match="cannot be written"):
         draft(data, "y", tmp_path / "absent" / "spec.yaml")
