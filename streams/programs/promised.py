@@ -38,7 +38,7 @@ def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
     terms = spec.promise
     if fault := promise_on(terms).misfit(bundle.model.score):
         raise ValueError(f"model {bundle.version}: {fault}")
-    if lacks_retrains(spec, bundle):
+    if needs_retrains(spec) and not bundle.retrains:
         raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
     return measured_promise(terms, bundle.model, bundle.retrains, bundle.manifest.promise_calibration)
 
@@ -69,11 +69,6 @@ def has_own_score(terms: PromiseTerms) -> bool:
 def needs_retrains(spec: ProgramSpec) -> bool:
     """Whether a spec's promise needs retrains of its models."""
     return promise_on(spec.promise).needs_retrains
-
-
-def lacks_retrains(spec: ProgramSpec, bundle: ModelBundle) -> bool:
-    """Whether a spec's promise needs retrains that a bundle does not have."""
-    return needs_retrains(spec) and not bundle.retrains
 
 
 def given_parameters(terms: PromiseTerms) -> Mapping[str, Any]:

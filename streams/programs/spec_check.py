@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...agents.registry import Registry
 from ...schemas.spec import ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
+from ..errors import UsageError
 from .compositions import composition_faults
 from .elicitation import elicitation_faults
 from .former_methods import unknown_method
@@ -49,6 +50,14 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
     """
     loaded = load_spec(path, policy_faults)
     return dataclasses.replace(loaded, spec=_completed(loaded.spec))
+
+
+def load_spec_of(program: str, paths: Iterable[Path]) -> LoadedSpec:
+    """The spec of a program among several; raise ``UsageError`` where none is its."""
+    loaded = {own.spec.program: own for own in map(load_program_spec, paths)}
+    if program not in loaded:
+        raise UsageError(f"--spec: none of {', '.join(sorted(loaded))} is program {program!r}: give its spec too")
+    return loaded[program]
 
 
 def _completed(spec: ProgramSpec) -> ProgramSpec:

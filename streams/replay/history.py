@@ -112,28 +112,26 @@ class History:
 
     def _sent(self, record: Record) -> Iterator[Happening]:
         """An event of an input topic. One that is no event becomes a dead letter."""
-        if not self._may_name_it(record.value):
-            return
-        decoded, attributes = self._decoder.read(record), read_headers(record.headers)
-        if decoded is None or not isinstance(attributes, CloudEvent) or not self._concerns(decoded.event):
-            return
-        time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
-        yield self._happening(time_ms, record, decoded.id, decoded.event)._replace(was_read=False)
+        if self._may_name_it(record.value):
+            yield from (happening._replace(was_read=False) for happening in self._decoded(record))
 
     def _published(self, record: Record) -> Iterator[Happening]:
         """An event of an output topic, unless it is a repetition."""
         is_letter = record.topic == self._topics.dead_letters
         if self._deduplicator.classify(record) is not Classification.NEW:
             return
-        if not is_letter and not self._may_name_it(record.value):
-            return
+        if is_letter or self._may_name_it(record.value):
+            for happening in self._decoded(record):
+                if not is_letter:
+                    self.journal_partitions.add(record.partition)
+                yield happening
+
+    def _decoded(self, record: Record) -> Iterator[Happening]:
+        """The event of a record, if it is one about the application."""
         decoded, attributes = self._decoder.read(record), read_headers(record.headers)
-        if decoded is None or not isinstance(attributes, CloudEvent) or not self._concerns(decoded.event):
-            return
-        if not is_letter:
-            self.journal_partitions.add(record.partition)
-        time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
-        yield self._happening(time_ms, record, decoded.id, decoded.event)
+        if decoded is not None and isinstance(attributes, CloudEvent) and self._concerns(decoded.event):
+            time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
+            yield self._happening(time_ms, record, decoded.id, decoded.event)
 
     def _journaled(self, record: Record) -> Iterator[Happening]:
         """The inputs in a journal record, and the dead letters, which the topic of dead letters may have lost."""

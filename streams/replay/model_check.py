@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...schemas.specfile import LoadedSpec
 from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
@@ -14,7 +13,7 @@ from ..ledger.open_options import ProgramLedger, program_ledgers
 from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program, assemble
-from ..programs.spec_check import load_program_spec
+from ..programs.spec_check import load_spec_of
 
 Progress = Callable[[int], Callable[[int], None]]
 """Given how many people there are, it returns what is called with the number of those in each page that is read."""
@@ -59,7 +58,7 @@ def check_open_options(
     ``ModelError``.
     """
     manifest, sha256 = read_manifest(address)
-    loaded = _spec_of(manifest.program, specs)
+    loaded = load_spec_of(manifest.program, specs)
     own = assemble(loaded)
     if not own.promises:
         raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
@@ -98,13 +97,6 @@ def _count(
         for people in ledger.pages(program.name):
             counts.add(people, path)
             read(len(people))
-
-
-def _spec_of(program: str, specs: Sequence[Path]) -> LoadedSpec:
-    loaded_specs = {loaded.spec.program: loaded for loaded in map(load_program_spec, specs)}
-    if program not in loaded_specs:
-        raise UsageError(f"--spec: none of {', '.join(sorted(loaded_specs))} is program {program!r}: give its spec too")
-    return loaded_specs[program]
 
 
 def _check_features(program: Program, by: Sequence[str]) -> None:

@@ -257,9 +257,9 @@ def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequ
                 )
 
 
-def _column_difference(found: Sequence[str], expected: Sequence[str]) -> str:
-    missing = [name for name in expected if name not in found]
-    surplus = [name for name in found if name not in expected]
+def _column_difference(columns: Sequence[str], expected: Sequence[str]) -> str:
+    missing = [name for name in expected if name not in columns]
+    surplus = [name for name in columns if name not in expected]
     if not missing and not surplus:
         return "the model's columns stand in another order than the spec's"
     parts = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("adds", surplus)) if names]

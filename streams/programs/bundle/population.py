@@ -64,7 +64,9 @@ def read_population(content: bytes, types: Mapping[str, FeatureType]) -> list[di
     except JSON_ERRORS as error:
         raise ValueError(f"not a population: {error}") from None
     for name, kind in types.items():
-        found = population.numbers.get(name) if kind in NUMBERS else population.levels.get(name)
-        if found is None or (population.size and not sum(found.values() if isinstance(found, dict) else [len(found)])):
+        values = population.numbers.get(name) if kind in NUMBERS else population.levels.get(name)
+        if values is None or (
+            population.size and not sum(values.values() if isinstance(values, dict) else [len(values)])
+        ):
             raise ValueError(f"it tells nothing of {name}")
     return [{name: row[name] for name in types} for row in population.rows()]

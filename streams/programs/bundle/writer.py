@@ -20,15 +20,8 @@ from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
 from .improvement import FittedImprovement, dump_improvement
-from .manifest import (
-    MANIFEST,
-    BundleFile,
-    FeatureColumn,
-    ImprovementFile,
-    Manifest,
-    PromiseCalibration,
-)
-from .model_files import ModelFile, model_file
+from .manifest import MANIFEST, BundleFile, FeatureColumn, ImprovementFile, Manifest, PromiseCalibration
+from .model_files import model_file
 from .population import population_of
 from .raw_rows import write_rows
 from .retrains import dump_retrains
@@ -65,53 +58,54 @@ def write_bundle(
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
     its data (``retrains.py``), ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, and
-    ``improvement`` says whether changes help. Raises
-    ``UsageError`` when the folder is not empty or cannot be written, ``ModelError`` when a model could not be loaded
-    again.
+    ``improvement`` says whether changes help. Raises ``UsageError`` when the folder is not empty or cannot be written,
+    ``ModelError`` when a model could not be loaded again.
     """
-    model = _model_file(folder, estimator, len(columns))
-    files = {"model": (f"model{model.ending}", model.content)}
     types = {feature.name: feature.type for feature in spec.features}
-    # Both come from real people. A generator that does not look at instances is given none.
-    kept = instances if candidates.registry[spec.policy.generator].uses_instances else ()
-    files["instances"] = ("instances.csv", write_rows(kept, types))
-    files["population"] = ("population.json", msgspec.json.encode(population_of(reference, types)))
-    if retrains:
-        files["retrains"] = ("retrains.npz", _retrains_file(folder, retrains))
-    if goal_policy is not None:
-        files["goal_policy"] = ("goal.npz", goal_policy)
+    try:
+        model, again = model_file(estimator, len(columns)), dump_retrains(retrains) if retrains else None
+    except ValueError as error:
+        raise ModelError(f"{folder}: {error}") from None
+    contents: dict[str, bytes] = {}
+
+    def kept(name: str, content: bytes) -> BundleFile:
+        contents[name] = content
+        return BundleFile(name, len(content), hashlib.sha256(content).hexdigest())
+
+    helps: ImprovementFile | UnsetType = UNSET
     if improvement is not None:
-        files["improvement"] = ("improvement.npz", dump_improvement(improvement.improvement))
-    entries = {role: _entry(name, content) for role, (name, content) in files.items()}
+        file = kept("improvement.npz", dump_improvement(improvement.improvement))
+        measured = improvement.improvement.name, improvement.calibration
+        helps = ImprovementFile(file.file, file.size, file.sha256, *measured)
+    # Both come from real people. A generator that does not look at instances is given none.
+    rows = instances if candidates.registry[spec.policy.generator].uses_instances else ()
     manifest = Manifest(
         program=spec.program,
         version=version,
         estimator=model.estimator,
         columns=columns,
         features=tuple(map(FeatureColumn.of, spec.features)),
-        model=entries["model"],
-        instances=entries["instances"],
-        population=entries["population"],
-        retrains=entries.get("retrains", UNSET),
+        model=kept(f"model{model.ending}", model.content),
+        instances=kept("instances.csv", write_rows(rows, types)),
+        population=kept("population.json", msgspec.json.encode(population_of(reference, types))),
+        retrains=UNSET if again is None else kept("retrains.npz", again),
         promise_calibration=promise_calibration,
-        goal_policy=entries.get("goal_policy", UNSET),
-        improvement=UNSET if improvement is None else _improvement_entry(entries["improvement"], improvement),
+        goal_policy=UNSET if goal_policy is None else kept("goal.npz", goal_policy),
+        improvement=helps,
         onnx=model.onnx,
         margin=margin,
         metrics=dict(metrics),
         libraries={name: importlib.metadata.version(name) for name in LIBRARIES[model.ending]},
     )
-    description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
-    _write_folder(folder, {**dict(files.values()), MANIFEST: description})
+    _write_folder(folder, contents, manifest)
     return manifest
 
 
 def copy_bundle(source: Path, folder: Path, program: str) -> None:
     """Copy a bundle for another program of the same features."""
     manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
-    own = msgspec.structs.replace(manifest, program=program)
-    files = {path.name: path.read_bytes() for path in source.iterdir()}
-    _write_folder(folder, {**files, MANIFEST: msgspec.json.format(msgspec.json.encode(own)) + b"\n"})
+    contents = {path.name: path.read_bytes() for path in source.iterdir() if path.name != MANIFEST}
+    _write_folder(folder, contents, msgspec.structs.replace(manifest, program=program))
 
 
 def check_new(folder: Path) -> None:
@@ -127,37 +121,16 @@ def _occupied(folder: Path) -> UsageError:
     return UsageError(f"{folder}: already holds something; a bundle is never overwritten, name another")
 
 
-def _model_file(folder: Path, estimator: Any, columns: int) -> ModelFile:
-    try:
-        return model_file(estimator, columns)
-    except ValueError as error:
-        raise ModelError(f"{folder}: {error}") from None
-
-
-def _retrains_file(folder: Path, retrains: Sequence[DecisionModel]) -> bytes:
-    try:
-        return dump_retrains(retrains)
-    except ValueError as error:
-        raise ModelError(f"{folder}: {error}") from None
-
-
-def _entry(name: str, content: bytes) -> BundleFile:
-    return BundleFile(name, len(content), hashlib.sha256(content).hexdigest())
-
-
-def _improvement_entry(entry: BundleFile, fitted: FittedImprovement) -> ImprovementFile:
-    return ImprovementFile(entry.file, entry.size, entry.sha256, fitted.improvement.name, fitted.calibration)
-
-
-def _write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+def _write_folder(folder: Path, contents: Mapping[str, bytes], manifest: Manifest) -> None:
     """Write a temporary folder, then rename it: renaming onto a folder that is not empty fails."""
+    description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     except OSError as error:
         raise _cannot_write(folder, error) from None
     try:
-        for name, content in contents.items():
+        for name, content in {**contents, MANIFEST: description}.items():
             _write_file(temporary / name, content)
         temporary.chmod(0o755)
         temporary.rename(folder)

@@ -36,6 +36,6 @@ def _in_cuts(score: Score, rows: Floats) -> Floats:
 
 
 def _put_back(scores: Floats, order: NDArray[np.intp]) -> Floats:
-    found = np.empty(len(scores))
-    found[order] = scores
-    return found
+    back = np.empty(len(scores))
+    back[order] = scores
+    return back

@@ -86,8 +86,8 @@ def inputs_of(model: ModelProto, columns: int, codec: FeatureCodec | None) -> In
     inputs = {entry.name: entry for entry in model.graph.input if entry.name not in constants}
     names = [] if codec is None else [feature.name for feature in codec.spec.features]
     if codec is not None and set(inputs) == set(names):
-        found = [_column(inputs[feature.name], feature) for feature in codec.spec.features]
-        return RawFeatures(found, codec, _one_by_one(list(inputs.values())))
+        features = [_column(inputs[feature.name], feature) for feature in codec.spec.features]
+        return RawFeatures(features, codec, _one_by_one(list(inputs.values())))
     if len(inputs) == 1:
         (entry,) = inputs.values()
         return _matrix(entry, columns)
@@ -163,8 +163,8 @@ def _one_by_one(inputs: Sequence[ValueInfoProto]) -> bool:
     return bool(sizes)
 
 
-def _difference(found: Sequence[str], wanted: Sequence[str]) -> str:
-    missing = [name for name in wanted if name not in found]
-    surplus = [name for name in found if name not in wanted]
+def _difference(inputs: Sequence[str], wanted: Sequence[str]) -> str:
+    missing = [name for name in wanted if name not in inputs]
+    surplus = [name for name in inputs if name not in wanted]
     parts = [f"{verb} {', '.join(names)}" for verb, names in (("lack", missing), ("add", surplus)) if names]
     return f"its inputs are not the features of the spec: they {' and '.join(parts)}"

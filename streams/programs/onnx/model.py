@@ -50,8 +50,8 @@ class OnnxModel:
         scores = np.empty(len(X))
         for start in range(0, len(X), size):
             batch = np.minimum(np.arange(start, start + size), len(X) - 1)
-            found = self._run({name: values[batch] for name, values in feeds.items()})
-            scores[start : start + size] = found[: len(X) - start]
+            scored = self._run({name: values[batch] for name, values in feeds.items()})
+            scores[start : start + size] = scored[: len(X) - start]
         return scores
 
     def _run(self, feeds: Feeds) -> Floats:

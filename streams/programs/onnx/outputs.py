@@ -14,8 +14,8 @@ LABELS = ("classlabels_int64s", "classlabels_ints", "classlabels_strings")
 """The attributes in which classifiers, and ZipMap, hold the names of their classes."""
 
 
-def with_one_output(model: ModelProto, name: str | None = None) -> str:
-    """Leave a model with the output that holds its probabilities, as a tensor, and return the output's name.
+def with_one_output(model: ModelProto, name: str | None = None) -> None:
+    """Leave a model with the output that holds its probabilities, as a tensor.
 
     ``name`` names it where there are several. Raises ValueError when it is not plain which output to take.
     """
@@ -32,7 +32,6 @@ def with_one_output(model: ModelProto, name: str | None = None) -> str:
     kept = type(output).FromString(output.SerializeToString())
     del model.graph.output[:]
     model.graph.output.append(kept)
-    return str(kept.name)
 
 
 def desired_column(model: ModelProto, desired: Value) -> int:
@@ -59,13 +58,13 @@ def _probabilities(model: ModelProto, name: str | None) -> ValueInfoProto:
         if name not in outputs:
             raise ValueError(f"it has no output {name}; its outputs are {', '.join(outputs)}")
         return outputs[name]
-    found = [output for output in outputs.values() if _may_be_probabilities(output)]
-    if len(found) != 1:
-        few = "none of its outputs" if not found else f"{len(found)} of its outputs"
+    candidates = [output for output in outputs.values() if _may_be_probabilities(output)]
+    if len(candidates) != 1:
+        few = "none of its outputs" if not candidates else f"{len(candidates)} of its outputs"
         raise ValueError(
             f"{few} ({', '.join(outputs)}) may be probabilities: export one, or name it with --probabilities"
         )
-    return found[0]
+    return candidates[0]
 
 
 def _may_be_probabilities(output: ValueInfoProto) -> bool:

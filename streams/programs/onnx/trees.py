@@ -129,11 +129,11 @@ def _regressor(attributes: Mapping[str, Any]) -> tuple[Weights, float, bool] | N
 
 
 def _by_leaf(attributes: Mapping[str, Any], kind: str, weights: Floats) -> Weights:
-    found: dict[tuple[int, int], float] = {}
+    totals: dict[tuple[int, int], float] = {}
     trees, nodes = attributes[f"{kind}_treeids"].tolist(), attributes[f"{kind}_nodeids"].tolist()
     for tree, node, weight in zip(trees, nodes, weights.tolist(), strict=True):
-        found[tree, node] = found.get((tree, node), 0.0) + weight
-    return found
+        totals[tree, node] = totals.get((tree, node), 0.0) + weight
+    return totals
 
 
 def _trees(attributes: Mapping[str, Any], weights: Weights) -> list[Tree]:
