@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event
+from time import monotonic
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ async def in_thread(
     """
     stop = Event()
     working = asyncio.ensure_future(asyncio.to_thread(work, stop))
-    report = _Report(name, extra or {}) if name else None
+    report = asyncio.ensure_future(_report(name, extra or {})) if name else None
     try:
         return await (asyncio.shield(working) if to_its_end else working)
     finally:
@@ -38,25 +39,12 @@ async def in_thread(
             report.cancel()
 
 
-class _Report:
-    """Logs that a piece of work goes on, until it is cancelled."""
-
-    def __init__(self, name: str, extra: Mapping[str, object]) -> None:
-        self._name, self._extra = name, extra
-        self._loop = asyncio.get_running_loop()
-        self._started = self._loop.time()
-        self._wait()
-
-    def cancel(self) -> None:
-        self._next.cancel()
-
-    def _wait(self) -> None:
-        self._next = self._loop.call_later(REPORT_SECONDS, self._log)
-
-    def _log(self) -> None:
-        seconds = round(self._loop.time() - self._started)
-        log.info("still at work: %s", self._name, extra={**self._extra, "seconds": seconds})
-        self._wait()
+async def _report(name: str, extra: Mapping[str, object]) -> None:
+    """Log that a piece of work goes on, until this is cancelled."""
+    started = monotonic()
+    while True:
+        await asyncio.sleep(REPORT_SECONDS)
+        log.info("still at work: %s", name, extra={**extra, "seconds": round(monotonic() - started)})
 
 
 async def _ended(working: asyncio.Future[T]) -> None:
