@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,23 +62,20 @@ def start_broker(folder: Path, kind: Kind = "auto") -> Iterator[Broker]:
         with KafkaCluster(folder / "kafka") as cluster:
             yield Broker("Apache Kafka", cluster.bootstrap, 100, embedded=False)
         return
-    with _embedded(folder) as bootstrap:
+    with _embedded() as bootstrap:
         # Fetches of the embedded broker do not return when a record arrives.
         yield Broker("embedded broker", bootstrap, 2, embedded=True)
 
 
 @contextmanager
-def _embedded(folder: Path) -> Iterator[str]:
-    port_file = folder / "embedded-broker"
-    command = [sys.executable, "-P", "-m", "onward.streams.kafka.embedded", "--port-file", str(port_file)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + _START_SECONDS
-        while not port_file.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
+def _embedded() -> Iterator[str]:
+    command = [sys.executable, "-P", "-m", "onward.benchmarks.arena.embedded_broker"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None, "it has a pipe"
+        try:
+            address = process.stdout.readline().strip()
+            if not address:
                 raise BrokerError("the embedded broker did not start")
-            time.sleep(0.02)
-        yield port_file.read_text()
-    finally:
-        process.kill()
-        process.communicate()
+            yield address
+        finally:
+            process.kill()

@@ -3,10 +3,6 @@
     with EmbeddedBroker({"applications": 4, "journal": 4}) as broker:
         options = broker.options(group="demo")
 
-As a process of its own, for tests that kill workers and keep the broker; it ends when its standard input does:
-
-    python -m onward.streams.kafka.embedded --topic journal=4 --port-file build/port
-
 It is the mock cluster of librdkafka, which is part of confluent-kafka. Its limits:
 
 1. A partition keeps about 5 MiB of record batches, or 100,000 batches; older ones are deleted silently.
@@ -21,18 +17,15 @@ It is the mock cluster of librdkafka, which is part of confluent-kafka. Its limi
 
 from __future__ import annotations
 
-import argparse
 import ctypes
-import sys
 from collections.abc import Mapping
 from ctypes.util import find_library
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Self
 
 import confluent_kafka
 
-from ..errors import BrokerError, UsageError
+from ..errors import BrokerError
 from .options import KafkaOptions
 
 _PRODUCER = 0
@@ -67,11 +60,6 @@ class EmbeddedBroker:
             reason = confluent_kafka.KafkaError(code).str()
             raise BrokerError(f"the embedded broker cannot create topic {topic} with {partitions} partitions: {reason}")
 
-    def refuse(self, refused: bool = True) -> None:
-        """Close all connections and refuse new ones, as a broker that is down does; or accept them again."""
-        switch = self._library.rd_kafka_mock_broker_set_down if refused else self._library.rd_kafka_mock_broker_set_up
-        switch(ctypes.c_void_p(self._cluster), 1)
-
     def options(self, **changes: Any) -> KafkaOptions:
         """Options for this broker, with short waits; ``changes`` replaces any field."""
         return KafkaOptions(**({"brokers": (self.bootstrap,)} | dict(_SHORT_WAITS) | changes))
@@ -88,28 +76,6 @@ class EmbeddedBroker:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Serve until standard input ends."""
-    parser = argparse.ArgumentParser(prog="python -m onward.streams.kafka.embedded", description=main.__doc__)
-    parser.add_argument("--topic", action="append", default=[], metavar="NAME=PARTITIONS")
-    parser.add_argument("--port-file", type=Path, help="write host:port here when the broker is ready")
-    args = parser.parse_args(arguments)
-    with EmbeddedBroker(dict(_topic(text) for text in args.topic)) as broker:
-        if args.port_file:
-            unfinished = args.port_file.with_suffix(".new")
-            unfinished.write_text(broker.bootstrap)
-            unfinished.replace(args.port_file)
-        print(broker.bootstrap, flush=True)
-        sys.stdin.read()
-
-
-def _topic(text: str) -> tuple[str, int]:
-    name, _, count = text.partition("=")
-    if not name or not count.isdigit() or int(count) < 1:
-        raise UsageError(f"--topic {text!r}: write NAME=PARTITIONS, as in journal=4")
-    return name, int(count)
 
 
 def _quiet_client(library: ctypes.CDLL) -> int:
@@ -150,7 +116,3 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
-
-
-if __name__ == "__main__":
-    main()

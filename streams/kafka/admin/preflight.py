@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from typing import Self
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -72,30 +72,30 @@ async def wait_for_coordinator(options: KafkaOptions) -> None:
         async with Patience(options.connect_timeout_ms / 1000):
             while True:
                 try:
-                    return await _find_coordinator(options)
+                    async with connected(options) as admin:
+                        await admin.find_coordinator(options.group)
+                    return
                 except GroupAuthorizationFailedError as error:
                     raise may_not(options, "READ", f"group {options.group}") from error
                 except (KafkaError, OSError):
                     await asyncio.sleep(_COORDINATOR_RETRY_SECONDS)
 
 
-async def _find_coordinator(options: KafkaOptions) -> None:
+@asynccontextmanager
+async def connected(options: KafkaOptions) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A client of aiokafka that asks brokers, within a ``Patience``."""
     admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
     try:
         await admin.start()
-        await admin.find_coordinator(options.group)
+        yield admin
     finally:
         await admin.close()
 
 
 async def _missing(options: KafkaOptions, topics: Iterable[str]) -> tuple[list[str], list[str]]:
     """The topics that do not exist, and those that the user may not know of."""
-    admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
-    try:
-        await admin.start()
+    async with connected(options) as admin:
         described = await admin.describe_topics(sorted(topics))
-    finally:
-        await admin.close()
     codes = {topic["topic"]: topic["error_code"] for topic in described if topic["error_code"]}
     refused = [name for name, code in codes.items() if code == TopicAuthorizationFailedError.errno]
     return [name for name in codes if name not in refused], refused

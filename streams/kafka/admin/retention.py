@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 
 from ..options import KafkaOptions
 from ..patience import Patience
+from .preflight import connected
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +51,8 @@ def deletions(topic: str, settings: Mapping[str, str | None]) -> Iterator[str]:
 
 
 async def _settings(options: KafkaOptions, topic: str) -> dict[str, str | None]:
-    admin = AIOKafkaAdminClient(**options.aiokafka_under_patience())
-    try:
-        await admin.start()
+    async with connected(options) as admin:
         [answer] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
-    finally:
-        await admin.close()
     [(code, _, _, _, entries)] = answer.resources
     if code:
         raise for_code(code)()

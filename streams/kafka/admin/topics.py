@@ -148,7 +148,7 @@ def _settings(admin: AdminClient, options: KafkaOptions, topics: Sequence[str]) 
     refused = [topic for topic in topics if _is_refused(futures[topic])]
     if refused:
         raise may_not(options, "DESCRIBE_CONFIGS", _named(refused))
-    found = {}
+    settings = {}
     for topic in topics:
         try:
             entries = futures[topic].result()
@@ -156,8 +156,8 @@ def _settings(admin: AdminClient, options: KafkaOptions, topics: Sequence[str]) 
             if error.args[0].code() == KafkaError._UNSUPPORTED_FEATURE:
                 return {}
             raise BrokerError(f"the settings of topic {topic} cannot be read: {error.args[0].str()}") from error
-        found[topic] = {name: entry.value for name, entry in entries.items()}
-    return found
+        settings[topic] = {name: entry.value for name, entry in entries.items()}
+    return settings
 
 
 def _initial_settings(plan: TopicPlan) -> dict[str, str]:

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.kafka.options import KafkaOptions
 from onward.tests.support.kafka_handlers import read_all
 
 
@@ -29,16 +25,3 @@ def test_a_partition_keeps_about_five_mebibytes():
         kept = read_all(broker.options(), "t")
     assert 50 <= len(kept) <= 54
     assert kept[-1].offset == 59
-
-
-def test_it_runs_as_a_process_of_its_own_until_its_input_ends(tmp_path):
-    port_file = tmp_path / "port"
-    command = [sys.executable, "-m", "onward.streams.kafka.embedded", "--topic", "journal=2", "--port-file", port_file]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        address = process.stdout.readline().strip()
-        assert port_file.read_text() == address
-        options = KafkaOptions(brokers=(address,))
-        with EventWriter(options) as writer:
-            writer.send("journal", b"1", partition=1)
-        process.stdin.close()
-        assert process.wait() == 0

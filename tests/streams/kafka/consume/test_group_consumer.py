@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 
 import aiokafka
 import pytest
@@ -63,11 +64,11 @@ async def test_lag_is_unknown_while_the_broker_is_down():
             first = age_begins().time_ms
             await until(lambda: age_begins().time_ms > first + 400)
             await until(lambda: lag.of(partition) == 0)
-            broker.refuse()
+            broker._library.rd_kafka_mock_broker_set_down(ctypes.c_void_p(broker._cluster), 1)
             await until(lambda: lag.of(partition) is None)
             await asyncio.sleep(0.2)
             assert lag.of(partition) is None
-            broker.refuse(False)
+            broker._library.rd_kafka_mock_broker_set_up(ctypes.c_void_p(broker._cluster), 1)
             await until(lambda: lag.of(partition) == 0)
 
 
