@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import NamedTuple
-
-import numpy as np
 
 from ....agents.improvement import TrainedImprovement, registry
 from .manifest import Calibration
-from .model_files import check_unpacked_size
+from .model_files import packed, unpacked
 
 
 class FittedImprovement(NamedTuple):
@@ -21,9 +18,7 @@ class FittedImprovement(NamedTuple):
 
 def dump_improvement(improvement: TrainedImprovement) -> bytes:
     """The arrays; equal ones give equal bytes."""
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **improvement.arrays())
-    return file.getvalue()
+    return packed(improvement.arrays())
 
 
 def load_improvement(content: bytes, method: str, columns: int) -> TrainedImprovement:
@@ -34,6 +29,4 @@ def load_improvement(content: bytes, method: str, columns: int) -> TrainedImprov
     kind = registry.get(method)
     if kind is None:
         raise ValueError(f"there is no method {method!r} that says whether changes help")
-    check_unpacked_size(content)
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        return kind.restore({name: file[name] for name in file.files}, columns)
+    return kind.restore(unpacked(content), columns)

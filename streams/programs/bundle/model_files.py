@@ -7,17 +7,21 @@ arrays; ONNX holds standard operators (``onnx/check.py``).
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import numpy as np
 import skops.io
 from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
+from ....agents.actor import load_arrays
 from ....agents.trees import TreeSum, dump_trees, load_trees
 from ....schemas.encoding import FeatureCodec
 from ...errors import ModelError, UsageError, one_line
@@ -127,9 +131,22 @@ class NotAModelError(ValueError):
     """A file that is no model. Its text follows the file's name."""
 
 
+def packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Arrays as a compressed npz file; equal ones give equal bytes."""
+    file = io.BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **arrays)
+    return file.getvalue()
+
+
+def unpacked(content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of an npz file, none of which can run code."""
+    check_unpacked_size(content)
+    return load_arrays(io.BytesIO(content))
+
+
 def check_unpacked_size(content: bytes) -> None:
     """Raise ValueError when the entries of a zip file are larger than a model may be."""
     with ZipFile(io.BytesIO(content)) as archive:
-        unpacked = sum(entry.file_size for entry in archive.infolist())
-    if unpacked > LARGEST_UNPACKED_BYTES:
-        raise ValueError(f"it unpacks to {unpacked} bytes, the limit is {LARGEST_UNPACKED_BYTES}")
+        size = sum(entry.file_size for entry in archive.infolist())
+    if size > LARGEST_UNPACKED_BYTES:
+        raise ValueError(f"it unpacks to {size} bytes, the limit is {LARGEST_UNPACKED_BYTES}")

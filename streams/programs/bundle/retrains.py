@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from ....agents.trees import TreeSum, check_trees
 from ....schemas.encoding import FeatureCodec
 from ..models.scoring import DecisionModel, Layer, Logistic, Perceptron, scorer
 from ..onnx.score import OnnxScore
-from .model_files import check_unpacked_size
+from .model_files import packed, unpacked
 
 if TYPE_CHECKING:
     from ..onnx.model import OnnxModel
@@ -68,9 +67,7 @@ def dump_retrains(models: Sequence[DecisionModel]) -> bytes:
 
     Raises ValueError for models of different kinds or shapes.
     """
-    file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **_arrays(models))
-    return file.getvalue()
+    return packed(_arrays(models))
 
 
 def load_retrains(content: bytes, columns: int, codec: FeatureCodec | None = None) -> list[DecisionModel]:
@@ -79,9 +76,7 @@ def load_retrains(content: bytes, columns: int, codec: FeatureCodec | None = Non
     ``codec`` is the program's, which only ONNX models of raw features need. Raises an error, one line of which says why
     the file is refused.
     """
-    check_unpacked_size(content)
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        arrays: Arrays = {name: file[name] for name in file.files}
+    arrays = unpacked(content)
     if "content" in arrays:
         models = list(_loaded_onnx(arrays, columns, codec))
     else:

@@ -9,7 +9,8 @@ import pytest
 
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.specfile import load_spec
+from onward.schemas.specfile import SpecError, load_spec
+from onward.schemas.table import TableError
 from onward.streams.cli import train as train_command
 from onward.streams.errors import UsageError
 from onward.streams.programs.bundle.loader import load_bundle
@@ -132,14 +133,14 @@ def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys)
 
 
 @pytest.mark.parametrize(
-    ("csv", "spec", "estimator", "says"),
+    ("csv", "spec", "estimator", "error", "says"),
     [
-        ("loans.csv", SPEC, "oracle", "argument --estimator: invalid choice: 'oracle'"),
-        ("loans.csv", "nowhere.yaml", "mlp", "nowhere.yaml:1: cannot be read"),
-        ("nowhere.csv", SPEC, "mlp", "nowhere.csv: cannot be read"),
+        ("loans.csv", SPEC, "oracle", UsageError, "argument --estimator: invalid choice: 'oracle'"),
+        ("loans.csv", "nowhere.yaml", "mlp", SpecError, "nowhere.yaml:1: cannot be read"),
+        ("nowhere.csv", SPEC, "mlp", TableError, "nowhere.csv: cannot be read"),
     ],
 )
-def test_the_command_explains_wrong_arguments(data, tmp_path, csv, spec, estimator, says):
+def test_the_command_explains_wrong_arguments(data, tmp_path, csv, spec, estimator, error, says):
     flags = ["--spec", str(spec), "--output", str(tmp_path / "model"), "--estimator", estimator]
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(error, match=says):
         train_command.run([str(data.with_name(csv)), *flags])
