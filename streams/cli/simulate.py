@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any
 
 from ...environments.rounds import Scoreboard
 from ...schemas.kinds import kinds
@@ -141,7 +140,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
 
 
-def _lap(simulation: Simulation[Any], client: TopicClient, scores: _Scores, settings: SimulateSettings) -> None:
+def _lap(simulation: Simulation, client: TopicClient, scores: _Scores, settings: SimulateSettings) -> None:
     started = monotonic()
 
     def on_poll() -> None:

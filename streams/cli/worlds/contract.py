@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
 
@@ -66,7 +66,7 @@ class Figures:
 class Play(NamedTuple):
     """A world while it is played: the events it sends and awaits, and what is shown of them."""
 
-    simulation: Simulation[Any]
+    simulation: Simulation
     figures: Figures
 
 

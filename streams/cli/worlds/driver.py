@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ...errors import OnwardError
 from ...kafka.client import EventReader, EventWriter
@@ -60,7 +60,7 @@ def connect(
 
 
 def drive(
-    simulation: Simulation[Any],
+    simulation: Simulation,
     client: TopicClient,
     *,
     on_event: OnEvent,

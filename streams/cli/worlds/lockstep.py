@@ -1,6 +1,6 @@
 """Simulates worlds against the pipeline in lock-step: the journal's order is the order of the protocol's rounds.
 
-simulation = LockstepSimulation([SimulatedProgram("credit-linucb", world, Scoreboard(world))])
+simulation = Simulation([LockstepRun(SimulatedProgram("credit-linucb", world, Scoreboard(world)))])
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ....environments.improvement import DueOutcome
 from ....environments.rounds import Scoreboard
 from ....schemas.events import Answer as PersonsAnswer
 from ....schemas.events import Application, Option, Outcome, Value
-from .simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of, is_journaled
+from .simulation import Answer, OutgoingEvent, Run, Step, fate_of, is_journaled
 
 
 class World(Protocol):
@@ -62,20 +62,13 @@ class SimulatedProgram(NamedTuple):
     pick: Callable[[int, Any], int | None] | None = None
 
 
-class LockstepSimulation(Simulation["LockstepRun"]):
-    """Simulates one world for each program.
+class LockstepRun(Run):
+    """The simulation of one program: an application and its answer, or an outcome and its fate.
 
     ``prefix`` is put before every application's id, so that a world can be simulated again on the same topics.
     """
 
-    def __init__(self, programs: Sequence[SimulatedProgram], prefix: str = "") -> None:
-        super().__init__(LockstepRun(simulated, prefix) for simulated in programs)
-
-
-class LockstepRun(Run):
-    """The simulation of one program: an application and its answer, or an outcome and its fate."""
-
-    def __init__(self, simulated: SimulatedProgram, prefix: str) -> None:
+    def __init__(self, simulated: SimulatedProgram, prefix: str = "") -> None:
         program, self._world, self._recorder, self._read, self._pick = simulated
         super().__init__(program, prefix)
         # A heap of (due, tie-breaker, what then happens).

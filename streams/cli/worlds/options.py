@@ -26,11 +26,12 @@ from ...programs.program import Program, assemble
 from ...programs.spec_check import load_program_spec
 from ..display.words import mean
 from .contract import Figures, Play
-from .lockstep import LockstepSimulation, SimulatedProgram
+from .lockstep import LockstepRun, SimulatedProgram
 from .people import PeopleWorld, served_by_steps
 from .program_folders import program_name, write_programs
 from .run_stats import Summary
 from .sections import Section
+from .simulation import Simulation
 
 ONE = "one option"
 """What the tables call the policy of the program that suggests one option."""
@@ -114,7 +115,7 @@ class OptionsWorld(PeopleWorld):
             )
             for program in specs
         ]
-        return Play(LockstepSimulation(programs, prefix), figures)
+        return Play(Simulation(LockstepRun(own, prefix) for own in programs), figures)
 
     def shown(self, specs: Mapping[str, Path]) -> str:
         """The first one."""
@@ -202,7 +203,7 @@ class OptionsFigures(Figures):
     def sections(self) -> Sequence[Section]:
         """Whom the options satisfy, and which of them people take."""
         own = self.own()
-        rows = [("satisfied", "share"), *zip(NAMES, map(mean, _values(own.satisfied)), strict=True)]
+        rows = [("satisfied", "share"), *zip(NAMES, map(mean, msgspec.structs.astuple(own.satisfied)), strict=True)]
         taken = ", ".join(f"{place}: {count}" for place, count in own.taken_by_place.items())
         lines = [f"{own.picks:,} people said that they would take an option, by its place {taken}"]
         return [Section("Options for people whose preferences nobody knows", rows, lines)]
@@ -231,8 +232,3 @@ def _share(places: Places, applications: Sequence[int]) -> float | None:
     """The share of people who take an option, of those answered so far, if any. Who has no option takes none."""
     answered = [t for t in applications if t <= max(places, default=-1)]
     return sum(places.get(t) is not None for t in answered) / len(answered) if answered else None
-
-
-def _values(satisfied: Satisfied) -> tuple[float | None, ...]:
-    values: tuple[float | None, ...] = msgspec.structs.astuple(satisfied)
-    return values

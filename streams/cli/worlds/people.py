@@ -23,9 +23,10 @@ from ...programs.program import address_of
 from ...programs.spec_check import load_program_spec
 from ...settings import WorldSettings
 from .contract import Figures, Note, Play, SimulatedWorld
-from .lockstep import LockstepSimulation, SimulatedProgram, first_candidate
+from .lockstep import LockstepRun, SimulatedProgram, first_candidate
 from .program_folders import Choices, offer_options, program_name, write_programs
 from .run_stats import Summary
+from .simulation import Simulation
 
 PACKAGED_SPECS = SPEC.parent
 """Specs of well-known data files, by the file's stem."""
@@ -160,7 +161,7 @@ class PeopleWorld(SimulatedWorld):
         world = self.world
         read = world.targets if isinstance(world, TruthWorld) else first_candidate
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
-        return Play(LockstepSimulation(programs, prefix), self.figures(scoreboards))
+        return Play(Simulation(LockstepRun(own, prefix) for own in programs), self.figures(scoreboards))
 
     def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:  # noqa: ARG002 -- subclasses show them
         """What is shown of a run."""

@@ -19,13 +19,7 @@ class PromiseSummary(Struct, frozen=True):
     @classmethod
     def of(cls, opened: int, ended: Counter[str]) -> PromiseSummary:
         """The summary of all that were ``opened``, and those that have ``ended``, by status."""
-        return cls(
-            open=opened - ended.total(),
-            kept=ended["kept"],
-            broken=ended["broken"],
-            expired=ended["expired"],
-            superseded=ended["superseded"],
-        )
+        return cls(opened - ended.total(), *(ended[status] for status in ("kept", "broken", "expired", "superseded")))
 
     def __str__(self) -> str:
         names = ("kept", "broken", "superseded", "expired", "open")

@@ -14,7 +14,7 @@ class MyRun(Run):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -169,10 +169,7 @@ def fate_of(outcome: str) -> Callable[[Struct], bool]:
     return lambda event: isinstance(event, Reward) and event.outcome == outcome
 
 
-R = TypeVar("R", bound=Run)
-
-
-class Simulation(Generic[R]):
+class Simulation:
     """Plays runs side by side, by program.
 
     while not simulation.done:
@@ -180,7 +177,7 @@ class Simulation(Generic[R]):
         simulation.receive(event)                          # every event that is read, duplicates too
     """
 
-    def __init__(self, runs: Iterable[R]) -> None:
+    def __init__(self, runs: Iterable[Run]) -> None:
         self._runs = {run.program: run for run in runs}
         self.last_dead_letter: DeadLetter | None = None
         """The last dead letter of an event of these runs."""

@@ -13,9 +13,10 @@ import pytest
 from onward.benchmarks.improvement.stored_worlds import from_arrays
 from onward.schemas.specfile import load_spec
 from onward.streams.cli.worlds.driver import connect, drive
-from onward.streams.cli.worlds.lockstep import LockstepSimulation, SimulatedProgram
+from onward.streams.cli.worlds.lockstep import LockstepRun, SimulatedProgram
 from onward.streams.cli.worlds.people import PACKAGED_SPECS
 from onward.streams.cli.worlds.program_folders import write_programs
+from onward.streams.cli.worlds.simulation import Simulation
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics, plan
@@ -61,7 +62,7 @@ async def simulate_all(worlds, options, folder, topics):
     def simulate():
         callbacks = {"on_event": lambda *_: None, "on_poll": check_worker, "advice": lambda: "parity"}
         with connect(options, topics, topics.outputs, "beginning") as client:
-            drive(LockstepSimulation(programs), client, patience_seconds=3600, **callbacks)
+            drive(Simulation(map(LockstepRun, programs)), client, patience_seconds=3600, **callbacks)
 
     await asyncio.to_thread(simulate)
     stop.set()

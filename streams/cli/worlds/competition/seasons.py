@@ -1,8 +1,8 @@
 """Simulates worlds whose places are limited: round after round, each opened when the one before is closed.
 
-    simulation = SeasonSimulation([SimulatedSeason("competition-protoar", season, Scoreboard(season))])
+    simulation = Simulation([SeasonRun("competition-protoar", season, Scoreboard(season))])
 
-It receives its own events too, as they are read from their topics. In each round
+A run receives its own events too, as they are read from their topics. In each round
 
 1. outcomes and applications are published;
 2. when all of them have been read from their topics, the end of the round is announced: the present event time;
@@ -13,42 +13,27 @@ So the members of a round, and with them all places and promises, do not depend 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from msgspec import Struct
 
 from .....environments.competition import Answer, Arrival, Season
 from .....environments.rounds import Scoreboard
 from .....schemas.events import APPLY_AGAIN, Application, ModelDecision, NoRecourse, Outcome, Recourse, Round
-from ..simulation import OutgoingEvent, Run, Simulation, Step
+from ..simulation import OutgoingEvent, Run, Step
 
 
-class SimulatedSeason(NamedTuple):
-    """A program, the season that it serves, and the scoreboard that records what people take up."""
+class SeasonRun(Run):
+    """The season that one program serves; ``recorder`` records what people take up.
 
-    program: str
-    season: Season
-    recorder: Scoreboard
-
-
-class SeasonSimulation(Simulation["_Run"]):
-    """Plays one season for each program. ``prefix`` is put before every application's and applicant's id.
-
-    No round is opened once the ``limit`` of ``next_events`` is reached.
+    ``prefix`` is put before every application's and applicant's id. No round is opened once the ``limit`` of
+    ``next_events`` is reached.
     """
 
-    def __init__(self, seasons: Sequence[SimulatedSeason], prefix: str = "") -> None:
-        super().__init__(_Run(simulated, prefix) for simulated in seasons)
-
-
-class _Run(Run):
-    """The simulation of one program."""
-
-    def __init__(self, simulated: SimulatedSeason, prefix: str) -> None:
-        program, self._season, self._recorder = simulated
+    def __init__(self, program: str, season: Season, recorder: Scoreboard, prefix: str = "") -> None:
         super().__init__(program, prefix)
+        self._season, self._recorder = season, recorder
         self._recorded = 0
         self._members: list[str] = []
         # Ids of events that were published and not read yet.
@@ -65,6 +50,7 @@ class _Run(Run):
             self._close()
 
     def receive(self, event: Struct) -> None:
+        """Note what was read of the program's events."""
         match event:
             case Application() | Outcome():
                 self._unread.discard(self._id(event))
@@ -75,6 +61,7 @@ class _Run(Run):
         super().receive(event)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
+        """Whether it is of an event of this run."""
         return any(one.startswith(f"{self.program}/{self._prefix}") for one in ids)
 
     def _id(self, event: Application | Outcome) -> str:

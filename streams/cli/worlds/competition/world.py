@@ -21,8 +21,9 @@ from ....programs.spec_check import load_program_spec
 from ....settings import WorldSettings
 from ..contract import Note, Play, SimulatedWorld
 from ..program_folders import MODEL_FOLDER, REFERENCE_PEOPLE, SPEC_FILE, program_name, write_spec
+from ..simulation import Simulation
 from .figures import RoundFigures
-from .seasons import SeasonSimulation, SimulatedSeason
+from .seasons import SeasonRun
 
 DECIMALS, STEP = 3, 0.001
 """How people state their features, and the smallest change."""
@@ -127,5 +128,5 @@ class CompetitionWorld(SimulatedWorld):
 
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
         """Each program its season, once."""
-        seasons = [SimulatedSeason(program, self.seasons[program], scoreboards[program]) for program in specs]
-        return Play(SeasonSimulation(seasons, prefix), RoundFigures(self._total, list(self.seasons.values())))
+        runs = [SeasonRun(program, self.seasons[program], scoreboards[program], prefix) for program in specs]
+        return Play(Simulation(runs), RoundFigures(self._total, list(self.seasons.values())))

@@ -11,29 +11,11 @@ from .....environments.truth import WeightWorld
 from .....schemas.events import Answer as PersonsAnswer
 from .....schemas.events import Application, Question
 from ..lockstep import LockstepRun, SimulatedProgram
-from ..simulation import Answer, Simulation, Step, is_journaled
+from ..simulation import Answer, Step, is_journaled
 from .manners import QUESTIONS, Manner
 
 NOT_OFFERED = "9"
 """No question has an option of this id."""
-
-
-class ElicitationSimulation(Simulation["_Run"]):
-    """Simulates a world for each program whose people answer in these ``manners``, by round.
-
-    ``overdue`` is how long ago those have applied who miss the deadline: their application comes late, and their time
-    is over. So nobody waits for it.
-    """
-
-    def __init__(
-        self,
-        programs: Sequence[SimulatedProgram],
-        world: WeightWorld,
-        manners: Sequence[Manner],
-        overdue: timedelta,
-        prefix: str = "",
-    ) -> None:
-        super().__init__(_Run(simulated, world, manners, overdue, prefix) for simulated in programs)
 
 
 class Reply(Answer):
@@ -51,8 +33,12 @@ class Reply(Answer):
         return super().is_read(event) or self.question is not None
 
 
-class _Run(LockstepRun):
-    """The simulation of one program: between an application and its recourse there are questions."""
+class ElicitationRun(LockstepRun):
+    """The simulation of one program whose people answer in these ``manners``, by round, before they get a recourse.
+
+    ``overdue`` is how long ago those have applied who miss the deadline: their application comes late, and their time
+    is over. So nobody waits for it.
+    """
 
     def __init__(
         self,

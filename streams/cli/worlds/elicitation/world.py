@@ -23,9 +23,10 @@ from ....programs.spec_check import load_program_spec
 from ..contract import Play
 from ..lockstep import SimulatedProgram
 from ..people import PeopleWorld
+from ..simulation import Simulation
 from .figures import ElicitationFigures
 from .manners import QUESTIONS, manners_of
-from .simulation import ElicitationSimulation
+from .simulation import ElicitationRun
 
 EFFORT: Mapping[str, float] = {
     "education": 3.0,
@@ -110,11 +111,11 @@ class ElicitationWorld(PeopleWorld):
         """In lock-step with questions and recourse."""
         world, manners = self._people, manners_of(self.world.rejected, self.settings.seed)
         figures = ElicitationFigures(self._total, world, manners)
-        programs = [SimulatedProgram(program, world, scoreboards[program], figures.read) for program in specs]
         elicitation = self._program.elicitation
         assert elicitation is not None, "the programs ask"
         overdue = elicitation.deadline + self._program.policy.window.lateness + LATE
-        return Play(ElicitationSimulation(programs, world, manners, overdue, prefix), figures)
+        programs = [SimulatedProgram(program, world, scoreboards[program], figures.read) for program in specs]
+        return Play(Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs), figures)
 
 
 def prior_of_kinds(spec: ProgramSpec) -> WeightPrior:

@@ -26,7 +26,6 @@ from .....environments.retrained import Arrival, Offer, World
 from .....environments.rounds import Scoreboard
 from .....schemas.events import (
     Application,
-    Journaled,
     Model,
     Option,
     Outcome,
@@ -35,7 +34,7 @@ from .....schemas.events import (
     Revalidation,
     Value,
 )
-from ..simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of
+from ..simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of, is_journaled
 
 DAY_MS = 86_400_000
 
@@ -86,11 +85,12 @@ class ServedWorld(NamedTuple):
     recorder: Scoreboard
 
 
-class RetrainedSimulation(Simulation["_Run"]):
+class RetrainedSimulation(Simulation):
     """Plays ``days`` days for each program. ``prefix`` is put before every application's and applicant's id."""
 
     def __init__(self, worlds: Sequence[ServedWorld], days: int, prefix: str = "") -> None:
-        super().__init__(_Run(simulated, prefix) for simulated in worlds)
+        self._programs = [_Run(simulated, prefix) for simulated in worlds]
+        super().__init__(self._programs)
         self.total = days
         self._start_ms: int | None = None
         self.days = 0
@@ -104,14 +104,14 @@ class RetrainedSimulation(Simulation["_Run"]):
     @property
     def returns(self) -> Sequence[ReturnsSummary]:
         """Those who did what was asked, by program and model."""
-        return [returns for run in self._runs.values() for returns in run.returns()]
+        return [returns for run in self._programs for returns in run.returns()]
 
     def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
         """The events to publish now; first the next day begins where all programs are done with the last one."""
         if self._start_ms is None:
             self._start_ms = (now_ms // DAY_MS - self.total) * DAY_MS
         while super().done and self.days < self.total:
-            for run in self._runs.values():
+            for run in self._programs:
                 run.begin(self.days, self._start_ms + self.days * DAY_MS)
             self.days += 1
         return super().next_events(now_ms, limit)
@@ -156,7 +156,7 @@ class _Run(Run):
         effects = _Effects(model.version)
         event = Model(self.program, model.version, model.manifest, model.sha256)
         outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self.program)
-        yield _step(outgoing, effects.add if self._open.total() else _stands_in_journal(outgoing.id))
+        yield _step(outgoing, effects.add if self._open.total() else is_journaled(outgoing.id))
         self._model += 1
         for name in sorted(effects.broken):
             revised, broken = effects.revised.get(name, ()), frozenset(effects.broken[name])
@@ -170,7 +170,7 @@ class _Run(Run):
         outgoing = self._outgoing(event, f"application/{name}", name)
         is_approved = self._approves(self._model, arrival.features)
         if is_approved:
-            yield _step(outgoing, _stands_in_journal(outgoing.id))
+            yield _step(outgoing, is_journaled(outgoing.id))
         else:
             self._rejected.add(name)
             answer = Answer(name)
@@ -239,7 +239,3 @@ def _count(parts: Mapping[str, Sequence[object]]) -> int:
 
 def _targets(option: Option) -> Features:
     return {change.feature: change.target for change in option.changes}
-
-
-def _stands_in_journal(id: str) -> Callable[[Struct], bool]:
-    return lambda event: isinstance(event, Journaled) and event.id == id

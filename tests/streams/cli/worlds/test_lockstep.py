@@ -20,8 +20,9 @@ from onward.environments.truth import Repayment, TruthWorld
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.worlds.lockstep import LockstepSimulation, SimulatedProgram, first_candidate
+from onward.streams.cli.worlds.lockstep import LockstepRun, SimulatedProgram, first_candidate
 from onward.streams.cli.worlds.program_folders import offer_options, write_programs
+from onward.streams.cli.worlds.simulation import Simulation
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import EventDecoder
@@ -73,7 +74,7 @@ class Recorder:
 
 def simulation(world, prefix=""):
     recorder = Recorder()
-    return LockstepSimulation([SimulatedProgram("loan", world, recorder)], prefix), recorder
+    return Simulation([LockstepRun(SimulatedProgram("loan", world, recorder), prefix)]), recorder
 
 
 def recourse(application, candidate=7, program="loan"):
@@ -137,9 +138,8 @@ def test_an_outcome_names_the_option_that_it_is_about():
     world = TinyWorld((True,), {0: 0})
     world.outcome = lambda t, suggestion: DelayedOutcome(str(t), "improved", 0, option=suggestion.index("b"))
     recorder = Recorder()
-    run = LockstepSimulation(
-        [SimulatedProgram("loan", world, recorder, lambda t, options: [one.candidate for one in options])]
-    )
+    program = SimulatedProgram("loan", world, recorder, lambda t, options: [one.candidate for one in options])
+    run = Simulation([LockstepRun(program)])
     run.next_events(0)
     options = tuple(Option(name, (), 0.1, 0.9, 1.0, id) for name, id in (("a", "1"), ("b", "2")))
     run.receive(Recourse("loan", 0, "0", 0, options, "linucb", "v", "s", "m"))
@@ -241,7 +241,7 @@ async def simulated(world, policies, folder):
     recorders = {program: Recorder() for program in specs}
     read = world.targets if isinstance(world, TruthWorld) else first_candidate
     programs = [SimulatedProgram(program, world, recorder, read) for program, recorder in recorders.items()]
-    simulation = LockstepSimulation(programs)
+    simulation = Simulation(map(LockstepRun, programs))
     memory = Memory(specs.values(), folder / "state")
     decoder = EventDecoder(memory.topics)
     rewards = []

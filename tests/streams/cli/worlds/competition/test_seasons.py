@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from onward.schemas.events import Application, Change, DeadLetter, NoRecourse, Option, Outcome, Recourse, Round
 from onward.schemas.events import ModelDecision as Decision
-from onward.streams.cli.worlds.competition.seasons import SeasonSimulation, SimulatedSeason
+from onward.streams.cli.worlds.competition.seasons import SeasonRun
+from onward.streams.cli.worlds.simulation import Simulation
 
 
 class Arrival(NamedTuple):
@@ -49,7 +50,7 @@ class Recorder:
 
 def simulation(prefix=""):
     season, recorder = TinySeason(), Recorder()
-    run = SeasonSimulation([SimulatedSeason("grants", season, recorder)], prefix)
+    run = Simulation([SeasonRun("grants", season, recorder, prefix)])
     return run, season, recorder
 
 
