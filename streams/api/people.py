@@ -80,8 +80,8 @@ def read(people: People, spec: ProgramSpec, id_column: str | None = None) -> Val
     Raise ``UsageError`` with the first problems, one a line.
     """
     with usage_errors():
-        found, origin = _read(people, spec, id_column)
-        return ValidPeople(found.all(), (), 0, origin)
+        features, origin = _read(people, spec, id_column)
+        return ValidPeople(features.all(), (), 0, origin)
 
 
 def read_valid(people: People, spec: ProgramSpec, id_column: str | None = None) -> ValidPeople:
@@ -90,8 +90,8 @@ def read_valid(people: People, spec: ProgramSpec, id_column: str | None = None) 
     Raise ``UsageError`` where nothing can be read, such as a file without a column that is needed.
     """
     with usage_errors():
-        (found, problems), origin = _read(people, spec, id_column)
-    return ValidPeople(found, tuple(map(str, problems)), len({problem.line for problem in problems}), origin)
+        (features, problems), origin = _read(people, spec, id_column)
+    return ValidPeople(features, tuple(map(str, problems)), len({problem.line for problem in problems}), origin)
 
 
 def _read(people: People, spec: ProgramSpec, id_column: str | None) -> tuple[PeopleRead, Origin]:

@@ -26,6 +26,7 @@ from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
 from .display.words import counted
+from .flags.actions import run_action
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 
@@ -49,20 +50,12 @@ POLL_SECONDS = 0.25
 
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
-    if not args or args[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if args[0] == "list":
-        return list_letters(parse_settings(DeadLetterSettings, "onward dead-letters list", LIST, args[1:]))
-    if args[0] == "show":
-        return show(parse_settings(ShowLetterSettings, "onward dead-letters show", SHOW, args[1:]))
-    if args[0] != "retry":
-        raise UsageError(f"there is no `onward dead-letters {args[0]}`: use list, show or retry")
-    return retry(parse_settings(RetrySettings, "onward dead-letters retry", RETRY, args[1:]))
+    return run_action("dead-letters", USAGE, {"list": list_letters, "show": show, "retry": retry}, args)
 
 
-def list_letters(settings: DeadLetterSettings) -> int:
+def list_letters(args: Sequence[str]) -> int:
     """Print a line for each dead letter, and how many there are of each reason."""
+    settings = parse_settings(DeadLetterSettings, "onward dead-letters list", LIST, args)
     with quiet_kafka_clients():
         topics = _Topics(settings)
         letters = _selected(topics, _Selection(settings, topics.topics))
@@ -71,20 +64,21 @@ def list_letters(settings: DeadLetterSettings) -> int:
     return 0
 
 
-def show(settings: ShowLetterSettings) -> int:
+def show(args: Sequence[str]) -> int:
     """Print the dead letters of these ids, with their records."""
+    settings = parse_settings(ShowLetterSettings, "onward dead-letters show", SHOW, args)
     with quiet_kafka_clients():
         topics = _Topics(settings)
-        found = {letter.id: letter for letter in topics.letters() if letter.id in settings.letters}
-        letters = list(found.values())
+        letters = list({letter.id: letter for letter in topics.letters() if letter.id in settings.letters}.values())
         _check_known(settings.letters, letters)
         retried = topics.retried(letters)
     print_records(letters, retried, topics.faults(letters, retried), settings.as_json)
     return 0
 
 
-def retry(settings: RetrySettings) -> int:
+def retry(args: Sequence[str]) -> int:
     """Send records again and say which; raise ``OnwardError`` where some cannot be."""
+    settings = parse_settings(RetrySettings, "onward dead-letters retry", RETRY, args)
     with quiet_kafka_clients():
         topics = _Topics(settings)
         selection = _Selection(settings, topics.topics)
@@ -142,8 +136,8 @@ class _Topics:
 
     def __init__(self, settings: BrokerSettings) -> None:
         self.topics, self.options = connection.topics(settings), connection.connection(settings)
-        found = partition_offsets(self.options, (self.topics.dead_letters, *self.topics.inputs))
-        self._offsets = {TopicPartition(own.topic, own.partition): own for own in found}
+        offsets = partition_offsets(self.options, (self.topics.dead_letters, *self.topics.inputs))
+        self._offsets = {TopicPartition(own.topic, own.partition): own for own in offsets}
 
     def letters(self) -> Iterator[FoundLetter]:
         """Every dead letter. An event about a program may have one in several partitions."""
@@ -156,7 +150,7 @@ class _Topics:
 
     def retried(self, letters: Sequence[FoundLetter]) -> set[str]:
         """The ids of those that were sent again: the records behind theirs name them."""
-        ids, begins = set(), dict[TopicPartition, int]()
+        ids, begins = set[str](), dict[TopicPartition, int]()
         for letter in letters:
             if letter.partition in self._offsets and letter.kind is not None:
                 ids.add(letter.id)
@@ -167,8 +161,7 @@ class _Topics:
             for partition, begin in begins.items()
         ]
         progress = ReadProgress(sum(max(0, own.end - own.begin) for own in offsets))
-        found = map(retried_id, records_between(self.options, offsets, progress.add))
-        return {id for id in found if id in ids}
+        return ids & {retried_id(record) for record in records_between(self.options, offsets, progress.add)}
 
     def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
         """Why those that were not sent again cannot be, by id."""
@@ -194,20 +187,20 @@ class _Topics:
 
 def _selected(topics: _Topics, selection: _Selection) -> list[FoundLetter]:
     """The dead letters that are meant, in the order in which they were sent, without the bytes of their records."""
-    found: dict[str, FoundLetter] = {}
+    selected: dict[str, FoundLetter] = {}
     others: set[str] = set()
     for letter in topics.letters():
         if letter in selection:
-            found[letter.id] = letter.without_bytes()
+            selected[letter.id] = letter.without_bytes()
         else:
             others.add(letter.letter.reason)
-    if others and not found:
+    if others and not selected:
         print(printable(f"there are dead letters, for {', '.join(sorted(others))}, but none such"), file=sys.stderr)
-    return sorted(found.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
+    return sorted(selected.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
 
 
-def _check_known(ids: Iterable[str], found: Iterable[FoundLetter]) -> None:
-    known = {letter.id for letter in found}
+def _check_known(ids: Iterable[str], letters: Iterable[FoundLetter]) -> None:
+    known = {letter.id for letter in letters}
     unknown = [id for id in ids if id not in known]
     if unknown:
         raise OnwardError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
 from ..topics import Topics, plan
-from .display.progress import ProgressDisplay, progress_display
+from .display.progress import Display, progress_display
 from .display.summary import View, tables, write_picture
 from .flags.output_paths import check_file, make_new_folder
 from .flags.parsing import parse_settings
@@ -136,7 +136,7 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _kafka(settings: DemoSettings, screen: ProgressDisplay) -> Iterator[_Kafka]:
+def _kafka(settings: DemoSettings, screen: Display) -> Iterator[_Kafka]:
     """The Kafka of ``settings.brokers``, with topics of this run alone, or an embedded one."""
     if settings.brokers:
         prefix = f"{settings.topic_prefix}demo-{settings.seed}-{secrets.token_hex(2)}."
@@ -155,7 +155,7 @@ def _kafka(settings: DemoSettings, screen: ProgressDisplay) -> Iterator[_Kafka]:
         yield _Kafka(embedded, broker.options(), topics, flags)
 
 
-def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay) -> None:
+def _serve(session: _Session, kafka: _Kafka, work: Path, screen: Display) -> None:
     """Run the whole simulation against the worker, and count the events on the topics."""
     screen.note("starting the worker ...")
     flags = [
@@ -170,17 +170,14 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: ProgressDisplay
     ):
         _await_worker(worker, kafka)
         screen.note(f"serving {session.world.serves} ...")
-        worked = 0
-
-        def look() -> None:
-            nonlocal worked
-            worker.check()
-            worked = worker.progress()
-
-        check = _at_most_every(CHECK_SECONDS, look)
+        worked, checked = 0, monotonic()
 
         def on_poll() -> None:
-            check()
+            nonlocal worked, checked
+            if monotonic() - checked >= CHECK_SECONDS:
+                checked = monotonic()
+                worker.check()
+                worked = worker.progress()
             screen.update(session.view)
 
         try:
@@ -212,19 +209,6 @@ def _await_worker(worker: WorkerProcess, kafka: _Kafka) -> None:
             worker.check()
             if (progress := worker.progress()) and not silence.keep_waiting(progress):
                 raise OnwardError(f"the worker has not begun within {READY_SECONDS:g} s: {worker.last_log_line()}")
-
-
-def _at_most_every(seconds: float, call: Callable[[], None]) -> Callable[[], None]:
-    """``call``, limited to one call in ``seconds``."""
-    last = monotonic()
-
-    def limited() -> None:
-        nonlocal last
-        if monotonic() - last >= seconds:
-            last = monotonic()
-            call()
-
-    return limited
 
 
 def _conclude(

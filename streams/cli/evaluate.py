@@ -20,6 +20,7 @@ from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.client import EventReader
 from ..programs.program import Program, assemble
+from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.evaluation import (
     Answer,
@@ -35,7 +36,7 @@ from ..settings import EvaluateSettings
 from ..topics import Topics
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
-from .process.spec_history import OTHER_SPEC, in_force, loaded_spec, read_spec_history
+from .process.spec_history import OTHER_SPEC, in_force, read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
 recourse topic to where they end now, writes nothing."""
@@ -57,7 +58,7 @@ Answers = Mapping[tuple[int, int], Answer]
 def run(args: Sequence[str]) -> int:
     """Print a table, or JSON."""
     settings = parse_settings(EvaluateSettings, "onward evaluate", DESCRIPTION, args)
-    loaded = loaded_spec(settings.spec)
+    loaded = load_program_spec(settings.spec)
     given = assemble(loaded)
     _target(settings, given)  # A wrong policy is refused before the log is read.
     topics, options = connection.topics(settings), connection.connection(settings)
@@ -82,7 +83,7 @@ def _target(settings: EvaluateSettings, program: Program) -> Program:
 
 def _with_policy(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
-        target = assemble(loaded_spec(settings.target_spec))
+        target = assemble(load_program_spec(settings.target_spec))
         check_alike(program, target)
         return with_arms_of(program, target)
     assert settings.choice is not None, "settings have one or the other"

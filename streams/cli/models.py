@@ -9,24 +9,19 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
-from ...schemas.headers import cloud_event_headers
-from ...schemas.kinds import ce_type
 from ...schemas.spec import ProgramSpec
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
-from ..kafka.client import EventWriter
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.limited_places import lacks_for_rounds
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.margin import margin_fault
 from ..programs.promised import promise_of
-from ..programs.spec_check import load_program_spec
+from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
 from ..settings import ModelSettings
@@ -34,9 +29,10 @@ from .display.model_check import print_check
 from .display.new_model import print_model, tell_margin
 from .display.read_progress import ReadProgress
 from .display.undecided import tell_cautions
-from .flags.new_model import add_model_flags, program_spec
+from .flags.actions import run_action
+from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser, parse_settings
-from .process.client_logs import quiet_kafka_clients
+from .process.announcement import announce_event
 
 SOURCE = "onward/models"
 BROKEN_LIMIT = 0.05
@@ -61,16 +57,7 @@ after that. One that they refuse all the same becomes a dead letter, and they go
 
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
-    if not args or args[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if args[0] == "import":
-        return import_file(args[1:])
-    if args[0] == "check":
-        return check(args[1:])
-    if args[0] != "announce":
-        raise UsageError(f"there is no `onward models {args[0]}`: use import, check or announce")
-    return announce(parse_settings(ModelSettings, "onward models announce", DESCRIPTION, args[1:]))
+    return run_action("models", USAGE, {"import": import_file, "check": check, "announce": announce}, args)
 
 
 def import_file(args: Sequence[str]) -> int:
@@ -91,7 +78,7 @@ def import_file(args: Sequence[str]) -> int:
         promise is measured""",
     )
     options = parser.parse_args(list(args))
-    loaded = program_spec(options.spec)
+    loaded = load_program_spec(options.spec)
     tell_cautions(loaded.path)
     manifest = import_model(
         options.file,
@@ -201,8 +188,9 @@ def _address(manifest: str) -> str:
     return manifest if "://" in manifest else str(Path(manifest).resolve())
 
 
-def announce(settings: ModelSettings) -> int:
+def announce(args: Sequence[str]) -> int:
     """Check the model and publish the model event; return when Kafka has acknowledged it."""
+    settings = parse_settings(ModelSettings, "onward models announce", DESCRIPTION, args)
     address = _address(settings.manifest)
     manifest, digest = read_manifest(address)
     program = manifest.program
@@ -212,14 +200,9 @@ def announce(settings: ModelSettings) -> int:
         bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
     if codec is not None:
         _check_artefacts(settings.manifest, codec.spec, bundle)
-    event = Model(program, manifest.version, address, digest)
-    now_ms = time.time_ns() // 1_000_000
-    # The time is part of the id, so that an earlier model can be announced again.
-    headers = cloud_event_headers(f"{program}/model/{now_ms}", SOURCE, ce_type(Model), now_ms)
     topic, options = connection.topics(settings).models, connection.connection(settings)
     asyncio.run(preflight(options, [topic]))
-    with quiet_kafka_clients(), EventWriter(options) as writer:
-        writer.send(topic, msgspec.json.encode(event), key=program.encode(), headers=headers)
+    announce_event(Model(program, manifest.version, address, digest), SOURCE, topic, options)
     print(
         f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); its workers use it "
         "for the applications that come after it"
@@ -239,12 +222,9 @@ def _check_artefacts(address: str, spec: ProgramSpec, bundle: ModelBundle) -> No
 
 def _codec(settings: ModelSettings, manifest: Manifest) -> FeatureCodec | None:
     """The codec of the spec of the model's program; None where no spec is passed."""
-    program = manifest.program
-    specs = {loaded.spec.program: loaded.spec for loaded in map(load_program_spec, settings.spec)}
-    if program in specs:
-        if fault := margin_fault(manifest, specs[program]):
-            raise UsageError(f"{settings.manifest}: {fault}")
-        return FeatureCodec(specs[program])
-    if specs:
-        raise UsageError(f"--spec: none of {', '.join(sorted(specs))} is program {program!r}: give its spec too")
-    return None
+    if not settings.spec:
+        return None
+    spec = load_spec_of(manifest.program, settings.spec).spec
+    if fault := margin_fault(manifest, spec):
+        raise UsageError(f"{settings.manifest}: {fault}")
+    return FeatureCodec(spec)

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Sequence
 
-import msgspec
-
-from ...schemas.events import Spec
-from ...schemas.headers import cloud_event_headers
-from ...schemas.kinds import ce_type
 from ...schemas.specfile import LoadedSpec
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
-from ..kafka.client import EventWriter
-from ..kafka.options import KafkaOptions
 from ..printable import printable
 from ..programs.announced_spec import spec_event
 from ..programs.load_limits import limited_memory
@@ -25,7 +17,9 @@ from ..programs.spec_changes import SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from ..settings import SpecSettings
 from ..topics import Topics
+from .flags.actions import run_action
 from .flags.parsing import parse_settings
+from .process.announcement import announce_event
 from .process.client_logs import quiet_kafka_clients
 from .process.spec_history import read_spec_history
 
@@ -43,19 +37,15 @@ change that the program cannot take is refused with the reason, and nothing is a
 
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
-    if not args or args[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if args[0] != "announce":
-        raise UsageError(f"there is no `onward specs {args[0]}`: use announce")
-    return announce(parse_settings(SpecSettings, "onward specs announce", DESCRIPTION, args[1:]))
+    return run_action("specs", USAGE, {"announce": announce}, args)
 
 
-def announce(settings: SpecSettings) -> int:
+def announce(args: Sequence[str]) -> int:
     """Publish the spec event and print what changes; return when Kafka has acknowledged it.
 
     Raise ``UsageError`` with the reason where the program cannot go on with the spec.
     """
+    settings = parse_settings(SpecSettings, "onward specs announce", DESCRIPTION, args)
     loaded = load_program_spec(settings.file)
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
@@ -75,18 +65,9 @@ def announce(settings: SpecSettings) -> int:
     if changed.sha256 == in_force.sha256:
         print(f"nothing is announced: the spec in force means the same (program {changed.name}, {changed.sha256})")
         return 0
-    _send(changed, topics, options)
+    announce_event(spec_event(changed), SOURCE, topics.specs, options)
     _print(loaded, in_force, changed, topics)
     return 0
-
-
-def _send(program: Program, topics: Topics, options: KafkaOptions) -> None:
-    now_ms = time.time_ns() // 1_000_000
-    # The time is part of the id, so that an earlier spec can be announced again.
-    headers = cloud_event_headers(f"{program.name}/spec/{now_ms}", SOURCE, ce_type(Spec), now_ms)
-    with quiet_kafka_clients(), EventWriter(options) as writer:
-        value = msgspec.json.encode(spec_event(program))
-        writer.send(topics.specs, value, key=program.name.encode(), headers=headers)
 
 
 def _print(loaded: LoadedSpec, in_force: Program, changed: Program, topics: Topics) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,11 +22,14 @@ from ..printable import printable
 from ..settings import StatusSettings
 from ..topics import Topics
 from .display.rewards import features_table, rewards_table
+from .display.words import right
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
     from ..engine.rewards.summary import RewardsSummary
     from ..ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
+
+T = TypeVar("T")
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
@@ -56,9 +59,9 @@ def run(args: Sequence[str]) -> int:
     topics = topic_names(settings)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
-    found = partition_offsets(replace(connection(settings), group=settings.group), names, of_group=True)
-    partitions = [_status(offsets, topics, ledgers) for offsets in found]
-    known = any(offsets.committed is not None for offsets in found)
+    offsets_now = partition_offsets(replace(connection(settings), group=settings.group), names, of_group=True)
+    partitions = [_status(offsets, topics, ledgers) for offsets in offsets_now]
+    known = any(offsets.committed is not None for offsets in offsets_now)
     if settings.as_json:
         print(json.dumps({"group": settings.group, "committed": known, **_as_json(partitions, ledgers)}, indent=2))
     else:
@@ -126,9 +129,9 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
     if ledgers:
         console.print(_ledger_table(ledgers))
         console.print(_program_table(ledgers))
-        if rounds := _rounds(ledgers):
+        if rounds := _by_program(ledgers, lambda program: program.rounds):
             console.print(_rounds_table(rounds))
-        if promises := _promises(ledgers):
+        if promises := _by_program(ledgers, lambda program: program.promises):
             console.print(_promises_table(promises))
         _print_rewards(console, ledgers)
     elif any(partition.lag for partition in used):
@@ -136,7 +139,7 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
 
 
 def _topic_table(partitions: Iterable[_PartitionStatus]) -> Table:
-    table = Table("topic", *(_right(name) for name in ("partition", "begin", "end", "read to", "lag")), title="Topics")
+    table = Table("topic", *map(right, ("partition", "begin", "end", "read to", "lag")), title="Topics")
     for partition in partitions:
         offsets = partition.offsets
         numbers = (offsets.partition, offsets.begin, offsets.end, partition.position, partition.lag)
@@ -158,7 +161,7 @@ def _empty(partitions: Iterable[_PartitionStatus]) -> list[str]:
 
 def _ledger_table(ledgers: Iterable[LedgerSummary]) -> Table:
     numbers = ("partition", "journal offset", "waiting")
-    table = Table(*(_right(name) for name in numbers), "event time", title="Ledgers")
+    table = Table(*(right(name) for name in numbers), "event time", title="Ledgers")
     for ledger in ledgers:
         counts = (ledger.partition, ledger.offset, ledger.waiting_events)
         table.add_row(*map(_text, counts), _time(ledger.watermark_ms))
@@ -171,7 +174,7 @@ def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
         Column("program", overflow="fold"),
         Column("model", no_wrap=True),
         Column("spec", no_wrap=True),
-        *(_right(name) for name in ("steps", "open recourses")),
+        *map(right, ("steps", "open recourses")),
         title="Programs",
     )
     counts: dict[tuple[str, str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -188,41 +191,35 @@ def _program_table(ledgers: Iterable[LedgerSummary]) -> Table:
     return table
 
 
-def _rounds(ledgers: Iterable[LedgerSummary]) -> dict[str, RoundsSummary]:
-    """The rounds of each program with limited places. One ledger has them: such a program has one shard."""
-    found = {program.program: program.rounds for ledger in ledgers for program in ledger.programs if program.rounds}
-    return dict(sorted(found.items()))
+def _by_program(ledgers: Iterable[LedgerSummary], part: Callable[[ProgramSummary], T | None]) -> dict[str, list[T]]:
+    """A part of each program that has it, ledger by ledger."""
+    parts: defaultdict[str, list[T]] = defaultdict(list)
+    for ledger in ledgers:
+        for program in ledger.programs:
+            if (own := part(program)) is not None:
+                parts[program.program].append(own)
+    return dict(sorted(parts.items()))
 
 
-def _rounds_table(rounds: Mapping[str, RoundsSummary]) -> Table:
-    """When rounds end is told in UTC, to the minute."""
+def _rounds_table(rounds: Mapping[str, Sequence[RoundsSummary]]) -> Table:
+    """When rounds end is told in UTC, to the minute. One ledger has those of a program, which has one shard."""
     table = Table(
         Column("program", overflow="fold"),
-        *(_right(name) for name in ("waiting", "open promises")),
+        *map(right, ("waiting", "open promises")),
         *("last round", "next round"),
         title="Rounds",
     )
-    for name, own in rounds.items():
+    for name, (*_, own) in rounds.items():
         ends = (_minute(own.last_end_ms), _minute(own.next_end_ms))
         table.add_row(name, _text(own.waiting), _text(own.open_promises), *ends)
     return table
-
-
-def _promises(ledgers: Iterable[LedgerSummary]) -> dict[str, list[PromisesSummary]]:
-    """The open options of each program that promises them, ledger by ledger."""
-    found: defaultdict[str, list[PromisesSummary]] = defaultdict(list)
-    for ledger in ledgers:
-        for program in ledger.programs:
-            if program.promises is not None:
-                found[program.program].append(program.promises)
-    return dict(sorted(found.items()))
 
 
 def _promises_table(promises: Mapping[str, Sequence[PromisesSummary]]) -> Table:
     """The ledgers' options added up. The look under a new model is told where it is not finished."""
     table = Table(
         Column("program", overflow="fold"),
-        *(_right(name) for name in ("open options", "people", "to look at")),
+        *map(right, ("open options", "people", "to look at")),
         *(Column("under model", no_wrap=True), "since"),
         title="Promises",
     )
@@ -240,12 +237,8 @@ def _print_rewards(console: Console, ledgers: Iterable[LedgerSummary]) -> None:
     """What is expected and what comes of it, where learners expect anything."""
     from ..engine.rewards.summary import joined
 
-    found: defaultdict[str, list[RewardsSummary]] = defaultdict(list)
-    for ledger in ledgers:
-        for program in ledger.programs:
-            if program.rewards is not None:
-                found[program.program].append(program.rewards)
-    rewards = {name: joined(parts) for name, parts in sorted(found.items())}
+    parts = _by_program(ledgers, lambda program: program.rewards)
+    rewards = {name: joined(own) for name, own in parts.items()}
     if rewards:
         console.print(
             rewards_table(rewards, {name: _time(own.drift_ms)[:DAY_CHARACTERS] for name, own in rewards.items()})
@@ -263,10 +256,6 @@ def _short(version: str) -> str:
     if len(version) > VERSION_CHARACTERS:
         version = f"{version[: VERSION_CHARACTERS - VERSION_TAIL - 1]}…{version[-VERSION_TAIL:]}"
     return escape(printable(version))
-
-
-def _right(name: str) -> Column:
-    return Column(name, justify="right")
 
 
 def _text(number: int | None) -> str:

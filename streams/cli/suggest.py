@@ -54,10 +54,10 @@ def run(args: Sequence[str]) -> int:
         ask(program, options.ask, people, as_json=options.json)
         return UsageError.exit_code if people.problems else 0
     answers, errors = [], Console(stderr=True)
-    found, rejected = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
+    everybody, title = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
-    for answer in track(found, rejected, console=errors, transient=True, disable=silent):
+    for answer in track(everybody, title, console=errors, transient=True, disable=silent):
         print(_shown(answer, as_json=options.json))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()

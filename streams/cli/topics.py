@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
+from typing import Literal
 
-from ..errors import BrokerError, UsageError
+from ..errors import BrokerError
 from ..kafka import connection
 from ..kafka.admin.topics import check_topics, create_topics
 from ..settings import TopicSettings
 from ..topics import plan
+from .flags.actions import run_action
 from .flags.parsing import parse_settings
 
 PROPAGATION_SECONDS, RETRY_SECONDS = 10.0, 0.25
@@ -25,13 +28,12 @@ USAGE = """usage: onward topics {create,check} [FLAGS]
 
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
-    if not args or args[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    if args[0] not in ("create", "check"):
-        raise UsageError(f"there is no `onward topics {args[0]}`: use create or check")
-    action, description = args[0], "Create the topics." if args[0] == "create" else "Check the topics."
-    settings = parse_settings(TopicSettings, f"onward topics {action}", description, args[1:])
+    return run_action("topics", USAGE, {"create": partial(_run, "create"), "check": partial(_run, "check")}, args)
+
+
+def _run(action: Literal["create", "check"], args: Sequence[str]) -> int:
+    """Create what is missing where that is asked for, then check all."""
+    settings = parse_settings(TopicSettings, f"onward topics {action}", f"{action.capitalize()} the topics.", args)
     options = connection.connection(settings)
     plans = list(plan(connection.topics(settings), settings.partitions, settings.replication))
     created = create_topics(options, plans) if action == "create" else []

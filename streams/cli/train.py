@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
 from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
 from .display.new_model import print_model, tell_dates, tell_margin, tell_retrains, tell_split
 from .display.undecided import tell_cautions, tell_undecided
-from .flags.new_model import add_model_flags, program_spec
+from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser
 
 DESCRIPTION = """Train a model on labelled data and write it, its recourse instances and a manifest to a new folder.
@@ -47,7 +48,7 @@ def run(args: Sequence[str]) -> int:
         later rows (default: on random halves of the rows)""",
     )
     options = parser.parse_args(list(args))
-    loaded = program_spec(options.spec)
+    loaded = load_program_spec(options.spec)
     tell_undecided(loaded.path)
     tell_cautions(loaded.path)
     manifest = train(

@@ -47,14 +47,14 @@ class Deduplicator:
         """Classify a record. One without a position counts as new."""
         partition = TopicPartition(record.topic, record.partition)
         before = self._marks.get(partition, HighWaterMark())
-        found = _mark(record)
-        if found is None:
+        mark = _mark(record)
+        if mark is None:
             return Classification.NEW
-        generation = max(before.generation, found.generation)
-        self._marks[partition] = HighWaterMark(max(before.position, found.position), generation)
-        if found.position > before.position:
+        generation = max(before.generation, mark.generation)
+        self._marks[partition] = HighWaterMark(max(before.position, mark.position), generation)
+        if mark.position > before.position:
             return Classification.NEW
-        return Classification.STALE if found.generation < generation else Classification.REPEATED
+        return Classification.STALE if mark.generation < generation else Classification.REPEATED
 
     def mark(self, topic: str, partition: int) -> HighWaterMark:
         """How far a partition has been read."""

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 from ...engine.promises.option_counts import RESULTS, ResultCounts
 from ...printable import printable
 from ...replay.model_check import CheckedModel
+from .words import right
 
 MEANINGS = {
     "cleared": "cleared by the certificate",
@@ -31,7 +32,7 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
     if checked.counts.open:
         console.print(_table(checked.counts))
         for feature, groups in checked.groups.items():
-            table = Table(Column(feature, overflow="fold"), *map(_right, ("open", "broken", "share")))
+            table = Table(Column(feature, overflow="fold"), *map(right, ("open", "broken", "share")))
             for group, counts in groups.items():
                 table.add_row(escape(printable(group)), f"{counts.open:,}", f"{counts.broken:,}", f"{counts.share:.1%}")
             console.print(table)
@@ -59,15 +60,11 @@ def _lines(checked: CheckedModel) -> list[str]:
 
 
 def _table(counts: ResultCounts) -> Table:
-    table = Table("under the new model", _right("options"), _right("share"))
+    table = Table("under the new model", right("options"), right("share"))
     for result in RESULTS:
         count: int = getattr(counts, result)
         table.add_row(MEANINGS[result], f"{count:,}", f"{count / counts.open:.1%}")
     return table
-
-
-def _right(name: str) -> Column:
-    return Column(name, justify="right")
 
 
 def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from time import monotonic
@@ -15,13 +14,13 @@ from rich.live import Live
 from .summary import View, panel
 
 
-class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
-    """Shows the progress of a run, at most once in ``every_seconds``."""
+class Display(AbstractContextManager["Display"]):
+    """Shows the progress of a run, at most once in ``every_seconds``: in lines on standard error."""
 
-    every_seconds: float
+    every_seconds = 5.0
 
     def __init__(self) -> None:
-        self._last_shown = -float("inf")
+        self._last_shown = monotonic()
 
     def update(self, view: Callable[[], View]) -> None:
         """Show the run if it is time."""
@@ -30,29 +29,8 @@ class ProgressDisplay(AbstractContextManager["ProgressDisplay"], ABC):
             self._last_shown = now
             self.show(view())
 
-    @abstractmethod
     def note(self, text: str) -> None:
-        """Show a line about the current step."""
-
-    @abstractmethod
-    def show(self, view: View) -> None:
-        """Show a run."""
-
-    def __exit__(self, *error: object) -> None:
-        """Leave the screen as it is."""
-
-
-class PlainDisplay(ProgressDisplay):
-    """Lines on standard error."""
-
-    every_seconds = 5.0
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last_shown = monotonic()
-
-    def note(self, text: str) -> None:
-        """Print the line."""
+        """Print a line about the current step."""
         print(text, file=sys.stderr, flush=True)
 
     def show(self, view: View) -> None:
@@ -61,17 +39,17 @@ class PlainDisplay(ProgressDisplay):
         speed = f"{summary.events_per_second:,.0f} events/s"
         self.note(", ".join(filter(None, (figures.served(summary).text, speed, figures.line(summary)))))
 
-    def __enter__(self) -> Self:
-        return self
+    def __exit__(self, *error: object) -> None:
+        """Leave the lines as they are."""
 
 
-class LiveDisplay(ProgressDisplay):
+class LiveDisplay(Display):
     """A screen that is redrawn a few times a second."""
 
     every_seconds = 0.25
 
     def __init__(self, console: Console) -> None:
-        super().__init__()
+        self._last_shown = -float("inf")
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._console = console
 
@@ -91,6 +69,6 @@ class LiveDisplay(ProgressDisplay):
         self._live.__exit__(None, None, None)
 
 
-def progress_display(console: Console, quiet: bool) -> ProgressDisplay:
+def progress_display(console: Console, quiet: bool) -> Display:
     """A live screen on a terminal, unless ``quiet``; else lines."""
-    return PlainDisplay() if quiet or not console.is_terminal else LiveDisplay(console)
+    return Display() if quiet or not console.is_terminal else LiveDisplay(console)

@@ -40,7 +40,7 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
         percentage=percentage,
         sections=[(section, list(map(_svg, section.plots))) for section in view.figures.sections()],
         reward=_svg(_reward(curves)),
-        regret=_svg(_regret(curves)),
+        regret=_svg(Plot("regret so far", _lines(curves, "regret"))),
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,10 +54,6 @@ def _reward(curves: Curves) -> Plot:
     longest = max(curves.values(), key=len, default=())
     lines.append(Line("oracle", [point.rounds for point in longest], [point.oracle_mer for point in longest]))
     return Plot("mean expected reward so far", lines, highest=1.0)
-
-
-def _regret(curves: Curves) -> Plot:
-    return Plot("regret so far", _lines(curves, "regret"))
 
 
 def _lines(curves: Curves, name: str) -> list[Line]:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from ...printable import printable
-from .words import mean
+from .words import mean, right
 
 if TYPE_CHECKING:
     from ...engine.rewards.summary import RewardsSummary
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]) -> Table:
     """Means over the last outcomes; ``last`` is the day of each program's last drift."""
     numbers = ("outcomes", "predicted", "observed", "error", "drifts")
-    table = Table(Column("program", overflow="fold"), *map(_right, numbers), "last drift", title="Rewards")
+    table = Table(Column("program", overflow="fold"), *map(right, numbers), "last drift", title="Rewards")
     for name, own in rewards.items():
         outcomes, predicted, observed = own.totals
         means = [total / outcomes if outcomes else None for total in (predicted, observed)]
@@ -32,7 +32,7 @@ def features_table(rewards: Mapping[str, RewardsSummary]) -> Table | None:
     numbers = ("omega", "sd", "difficulty")
     table = Table(
         *(Column(name, overflow="fold") for name in ("program", "feature")),
-        *map(_right, numbers),
+        *map(right, numbers),
         title="Features that help less, or are harder or easier to change, than expected",
     )
     for name, own in rewards.items():
@@ -41,7 +41,3 @@ def features_table(rewards: Mapping[str, RewardsSummary]) -> Table | None:
                 cells = (f"{number:.2f}" for number in (feature.omega, feature.omega_sd, feature.difficulty))
                 table.add_row(name, escape(printable(feature.feature)), *cells)
     return table if table.row_count else None
-
-
-def _right(name: str) -> Column:
-    return Column(name, justify="right")

@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from ....schemas.events import Recourse
@@ -22,7 +22,7 @@ from ...errors import UsageError
 from ...printable import printable
 from ..worlds.contract import Figures
 from ..worlds.run_stats import Summary
-from .words import mean, percentage
+from .words import mean, percentage, right
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
@@ -77,7 +77,7 @@ def _sections(view: View) -> Iterator[RenderableType]:
     for section in view.figures.sections():
         if section.rows:
             first, *others = section.rows[0]
-            table = Table(first, *map(_right, others), title=section.title, title_justify="left")
+            table = Table(first, *map(right, others), title=section.title, title_justify="left")
             for row in section.rows[1:]:
                 table.add_row(*map(escape, row))
             yield table
@@ -116,7 +116,7 @@ def _ms(seconds: float) -> str:
 
 def _policies(summary: Summary) -> Table:
     names = ("mean expected reward", "of the oracle's", "improvement", "cost", "regret")
-    table = Table("policy", *(_right(name) for name in names))
+    table = Table("policy", *(right(name) for name in names))
     best = max((policy.mer for policy in summary.policies.values()), default=0.0)
     for name, policy in summary.policies.items():
         share = f"{policy.mer / summary.oracle_mer:.0%}" if summary.oracle_mer else "-"
@@ -128,13 +128,13 @@ def _policies(summary: Summary) -> Table:
 
 
 def _fates(summary: Summary) -> Table:
-    table = Table(*(_right(name) for name in (*summary.fates, "open")), title="fates", title_justify="left")
+    table = Table(*map(right, (*summary.fates, "open")), title="fates", title_justify="left")
     table.add_row(*(f"{number:,}" for number in (*summary.fates.values(), summary.open)))
     return table
 
 
 def _counts(summary: Summary) -> Table:
-    table = Table("counted from the topics", _right("number"))
+    table = Table("counted from the topics", right("number"))
     for name in ("applications", "rejected", "recourse", "none", "lost"):
         table.add_row(name, f"{getattr(summary, name):,}")
     for name in ("duplicates", "conflicting_duplicates", "dead_letters"):
@@ -147,7 +147,3 @@ def _counts(summary: Summary) -> Table:
     for name, seconds in (("latency p50", latency.p50), ("latency p99", latency.p99)):
         table.add_row(name, "-" if seconds is None else _ms(seconds))
     return table
-
-
-def _right(name: str) -> Column:
-    return Column(name, justify="right")

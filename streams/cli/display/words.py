@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from rich.table import Column
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+
+def counted(count: int, noun: str) -> str:
     """A number with its noun."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def right(name: str) -> Column:
+    """A column of numbers."""
+    return Column(name, justify="right")
 
 
 def mean(value: float | None) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ....schemas.specfile import LoadedSpec, SpecError
-from ...errors import UsageError
-from ...programs.spec_check import load_program_spec
 from ...programs.training.seeding import MOST_SEED
 from .parsing import CommandParser
 
@@ -29,11 +26,3 @@ def _seed(text: str) -> int:
     if text.isdecimal() and int(text) <= MOST_SEED:
         return int(text)
     raise argparse.ArgumentTypeError(f"give a whole number from 0 to {MOST_SEED} (it is {text!r})")
-
-
-def program_spec(path: Path) -> LoadedSpec:
-    """The spec of a file; raise ``UsageError`` with its problems."""
-    try:
-        return load_program_spec(path)
-    except SpecError as error:
-        raise UsageError(str(error)) from None

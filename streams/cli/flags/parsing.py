@@ -72,7 +72,7 @@ def _plain_default(match: re.Match[str]) -> str:
 
 def missing(*names: str) -> str:
     """The message for required settings that are missing."""
-    flags, variables = (_listed(form(name) for name in names) for form in (_flag, _variable))
+    flags, variables = (listed(map(form, names), "and") for form in (_flag, _variable))
     verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
     return f"{flags} {verb} missing: give {pronoun}, or set {variables}"
 
@@ -85,9 +85,10 @@ def _variable(name: str) -> str:
     return f"ONWARD_{name.upper()}"
 
 
-def _listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], conjunction: str) -> str:
+    """Words as a sentence lists them: ``a, b and c``."""
     *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def _messages(settings: type[BrokerSettings], errors: Sequence[Any]) -> Iterator[str]:

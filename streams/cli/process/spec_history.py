@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ....schemas.specfile import LoadedSpec, SpecError
+from ....schemas.specfile import LoadedSpec
 from ...errors import UsageError
 from ...ingest.partitioning import partition_of
 from ...journal.entries import journal_key
@@ -12,21 +10,12 @@ from ...kafka.admin.offsets import partition_offsets
 from ...kafka.client import records_between
 from ...kafka.options import KafkaOptions
 from ...programs.program import Program
-from ...programs.spec_check import load_program_spec
 from ...records import TopicPartition
 from ...replay.spec_history import SpecHistory
 from ...topics import Topics
 from ..display.read_progress import ReadProgress
 
 OTHER_SPEC = "program {!r} runs with another spec (sha256 {}): give its file as --spec"
-
-
-def loaded_spec(spec: Path) -> LoadedSpec:
-    """The spec in a file; raise ``UsageError`` where it is none."""
-    try:
-        return load_program_spec(spec)
-    except SpecError as error:
-        raise UsageError(str(error)) from None
 
 
 def in_force(loaded: LoadedSpec, given: Program, history: SpecHistory) -> Program:

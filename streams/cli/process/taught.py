@@ -15,11 +15,12 @@ from ...kafka.admin.offsets import partition_offsets
 from ...kafka.client import records_between
 from ...kafka.options import KafkaOptions
 from ...programs.program import Program, assemble
+from ...programs.spec_check import load_program_spec
 from ...records import TopicPartition
 from ...replay.journal_replay import JournalReplay
 from ...topics import Topics
 from ..display.read_progress import ReadProgress
-from .spec_history import in_force, loaded_spec, read_spec_history
+from .spec_history import in_force, read_spec_history
 
 Shares = Mapping[str, tuple[float, float]]
 """The share of people who are believed to change a feature, before and after, by the features of which it changed; or
@@ -30,7 +31,7 @@ def what_was_taught(
     application: str, spec: Path, topics: Topics, options: KafkaOptions
 ) -> dict[tuple[str, str], Shares]:
     """What the events of an application taught, by their kind and ``id``."""
-    loaded = loaded_spec(spec)
+    loaded = load_program_spec(spec)
     given = assemble(loaded)
     program = in_force(loaded, given, read_spec_history(given.name, topics, options))
     journal = partition_offsets(options, [topics.journal])

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from onward.schemas.events import Coverage, PromiseChange, Recourse, Threshold
-from onward.streams.cli.display.progress import PlainDisplay
+from onward.streams.cli.display.progress import Display
 from onward.streams.cli.display.summary import View, panel, tables
 from onward.streams.cli.worlds.competition.figures import RoundFigures
 from onward.streams.cli.worlds.contract import Figures
@@ -75,7 +75,7 @@ def test_plots_have_a_line_for_each_program_and_the_nominal_coverage():
 
 
 def test_a_line_has_the_last_round_and_runs_without_rounds_say_nothing_of_them(capsys):
-    display = PlainDisplay()
+    display = Display()
     display.show(View(NOTHING, figures(CLOSED)))
     line = capsys.readouterr().err
     assert line.startswith("1 of 60 rounds closed, 0 events/s, threshold 0.612, next goal 0.701, coverage 75.0%")
@@ -85,7 +85,7 @@ def test_a_line_has_the_last_round_and_runs_without_rounds_say_nothing_of_them(c
 
 
 def test_before_the_first_round_is_closed_no_round_is_told_as_people(capsys):
-    PlainDisplay().show(View(NOTHING, RoundFigures(60)))
+    Display().show(View(NOTHING, RoundFigures(60)))
     assert capsys.readouterr().err == "0 of 60 rounds closed, 0 events/s\n"
     text = drawn(RoundFigures(60))
     assert "0 of 60 rounds closed" in text

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from rich.console import Console
 
 from onward.schemas.events import Change, Option, PromiseChange, Recourse
-from onward.streams.cli.display.progress import PlainDisplay
+from onward.streams.cli.display.progress import Display
 from onward.streams.cli.display.summary import View, panel, tables
 from onward.streams.cli.worlds.promises import PromiseSummary
 from onward.streams.cli.worlds.retrained.days import ReturnsSummary
@@ -64,7 +64,7 @@ def test_the_screen_shows_the_day_and_who_is_turned_away_under_each_model():
 
 
 def test_a_line_has_the_day_and_the_shares(capsys):
-    PlainDisplay().show(View(NOTHING, figures()))
+    Display().show(View(NOTHING, figures()))
     line = capsys.readouterr().err
     assert line.startswith(
         "day 57 of 200, 0 events/s, turned away of those who did what was asked: robust 2.5%, plain -, promises"
