@@ -226,7 +226,7 @@ def _conclude(
     else:
         console.print(tables(view))
         for line in advice:
-            console.print(line, highlight=False, soft_wrap=True, markup=False)
+            console.out(line, highlight=False)
     if settings.picture is not None:
         write_picture(settings.picture, view)
     if report is not None:

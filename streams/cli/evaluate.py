@@ -78,16 +78,12 @@ def run(args: Sequence[str]) -> int:
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
     """The program under the policy to evaluate, without exploration."""
-    return without_exploration(_with_policy(settings, program))
-
-
-def _with_policy(settings: EvaluateSettings, program: Program) -> Program:
     if settings.target_spec is not None:
         target = assemble(load_program_spec(settings.target_spec))
         check_alike(program, target)
-        return with_arms_of(program, target)
+        return without_exploration(with_arms_of(program, target))
     assert settings.choice is not None, "settings have one or the other"
-    return with_choice(program, settings.choice, dict(map(_parameter, settings.parameter)))
+    return without_exploration(with_choice(program, settings.choice, dict(map(_parameter, settings.parameter))))
 
 
 def _parameter(text: str) -> tuple[str, float]:
@@ -218,7 +214,7 @@ def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
     )
     console = Console()
     for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.out(line, highlight=False)
     numbers = (Column(name, justify="right") for name in ("mean reward", "95 % from", "to"))
     table = Table("estimate", *numbers)
     for name, title in ESTIMATES.items():
@@ -227,4 +223,4 @@ def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
         table.add_row(title, *(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in cells))
     console.print(table)
     if evaluation.doubt:
-        console.print(f"no estimate: {evaluation.doubt}", highlight=False, soft_wrap=True, markup=False)
+        console.out(f"no estimate: {evaluation.doubt}", highlight=False)

@@ -144,7 +144,7 @@ def _print(application: str, happenings: Iterable[Happening], taught: TaughtByEv
         for happening in own:
             lines += map(printable, _in_words(happening, _shares(happening, taught)))
         lines += [f"state: {state_of(own)}"] if program else []
-        console.print("\n".join(lines), highlight=False, soft_wrap=True, markup=False)
+        console.out("\n".join(lines), highlight=False)
 
 
 def _in_words(happening: Happening, taught: Shares) -> Iterator[str]:

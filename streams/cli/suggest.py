@@ -61,7 +61,7 @@ def run(args: Sequence[str]) -> int:
         print(_shown(answer, as_json=options.json))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
-    errors.print(summary, highlight=False, soft_wrap=True, markup=False)
+    errors.out(summary, highlight=False)
     return UsageError.exit_code if people.problems else 0
 
 

@@ -157,18 +157,18 @@ def train(build: Callable[[list[World]], Agent], options: Namespace) -> None:
 
 def _train(agent: Agent, folder: Path, facts: dict[str, Any]) -> None:
     checkpoint, arrays = folder / f"{agent.name}.checkpoint", folder / f"{agent.name}.npz"
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     if _resume(agent, checkpoint, folder / f"{agent.name}.json", facts):
-        _print(console, f"{agent.name}: goes on from {checkpoint}")
+        console.out(f"{agent.name}: goes on from {checkpoint}")
     shown = -float("inf")
     for done, text in agent.steps():
         agent.training.save(checkpoint)
         if done == agent.total or monotonic() - shown >= EVERY_SECONDS:
             shown = monotonic()
-            _print(console, f"{agent.name}: {text}")
+            console.out(f"{agent.name}: {text}")
     save_arrays(arrays, agent.training.export())
     _write_history(folder / f"{agent.name}.csv", agent.history())
-    _print(Console(), f"{agent.name}: {arrays}")
+    Console(highlight=False).out(f"{agent.name}: {arrays}")
 
 
 def _write_history(path: Path, history: Sequence[Progress]) -> None:
@@ -205,7 +205,3 @@ def _resume(agent: Agent, checkpoint: Path, described: Path, facts: dict[str, An
     except Exception as error:  # torch has its own errors for damaged files
         raise UsageError(f"--output: {checkpoint} cannot be read ({error}): remove it to begin again") from error
     return True
-
-
-def _print(console: Console, text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True, markup=False)

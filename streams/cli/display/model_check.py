@@ -28,7 +28,7 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
         return
     console = Console()
     for line in _lines(checked):
-        console.print(printable(line), highlight=False, soft_wrap=True, markup=False)
+        console.out(printable(line), highlight=False)
     if checked.counts.open:
         console.print(_table(checked.counts))
         for feature, groups in checked.groups.items():

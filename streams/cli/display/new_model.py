@@ -65,7 +65,7 @@ def tell_dates(columns: Sequence[str]) -> None:
 
 
 def _tell(text: str) -> None:
-    Console(stderr=True).print(text, highlight=False, soft_wrap=True, markup=False)
+    Console(stderr=True).out(text, highlight=False)
 
 
 def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
@@ -83,10 +83,10 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         f"manifest: {output / MANIFEST}",
     )
     console = Console()
-    console.print(f"{manifest.program}: model {manifest.version}", highlight=False, soft_wrap=True, markup=False)
+    console.out(f"{manifest.program}: model {manifest.version}", highlight=False)
     console.print(table)
     for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        console.out(line, highlight=False)
     for line in _protected(manifest):
         _tell(line)
     if _serves_nobody(manifest):
