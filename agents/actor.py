@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .arrays import Array
+
 Arrays = Mapping[str, NDArray[Any]]
 
 LAYERS = 3

@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Array, Indices
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
 from .options import OptionBatch, Outlook, Samples
 from .sigmoid import scalar_sigmoid
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST_NU = 1e-6
 """Where nu is less, costs count this little beside what helps."""

@@ -10,14 +10,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Array, Indices, Mask
 from .costs import Preferences, SampledCost, Served, served
 from .sigmoid import scalar_sigmoid
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 
 LEAST_HELP = math.log(0.8)
 """An option beside another helps with at least this share of its probability, as a logarithm: of several options people
@@ -36,7 +32,7 @@ class Outlook(NamedTuple):
     effects: Array
     effort: Array
 
-    def at(self, which: Indices | NDArray[np.bool_] | slice) -> Outlook:
+    def at(self, which: Indices | Mask | slice) -> Outlook:
         """That of some of the options."""
         return Outlook(self.log_odds[which], self.effects[which], self.effort[which])
 
@@ -75,7 +71,7 @@ class Samples(NamedTuple):
         """The number S of samples."""
         return len(self.cost.editable)
 
-    def at(self, which: Indices | NDArray[np.bool_] | slice) -> Samples:
+    def at(self, which: Indices | Mask | slice) -> Samples:
         """Those of some of the options."""
         return Samples(self.shifts[which], *self[1:])
 
@@ -125,7 +121,7 @@ class Options(NamedTuple):
         """Only the options at these indices, which ascend."""
         return self.at(np.array(indices, dtype=np.intp))
 
-    def at(self, which: Indices | NDArray[np.bool_]) -> Options:
+    def at(self, which: Indices | Mask) -> Options:
         """Some of the options, in their order."""
         person, arm, points, point, execution, outlook, samples = self
         outlook = None if outlook is None else outlook.at(which)
@@ -136,7 +132,7 @@ class Options(NamedTuple):
         """What may be suggested beside the option of an arm."""
         return self.at(self.stands_beside(arm))
 
-    def stands_beside(self, arm: int) -> NDArray[np.bool_]:
+    def stands_beside(self, arm: int) -> Mask:
         """Which options may be suggested beside that of an arm, (F,): those that help about as probably by another main
         change. Where nothing is expected of options, or none is known to help more than to stay, these are all others.
         """

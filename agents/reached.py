@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Array
 from .rounding import ROUNDING
-
-Array = NDArray[np.float64]
 
 
 def reaches_score(score: Any, goal: Any, tolerance: float = ROUNDING) -> Any:

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from math import floor
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .arrays import Array
 from .rounding import ROUNDING
 
-Score = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Score = Callable[[Array], Array]
 """The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
 
 Scores = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -25,10 +23,10 @@ FEWEST_DIGITS, MOST_DIGITS = 2, 9
 class LinearScore(Protocol):
     """A score whose log odds are ``weights`` (D,) times the encoded columns, plus ``bias``."""
 
-    weights: NDArray[np.float64]
+    weights: Array
     bias: float
 
-    def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def __call__(self, X: Array, /) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
 
 
@@ -38,13 +36,13 @@ class WorstCase(Protocol):
 
     linear: LinearScore
 
-    def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def __call__(self, X: Array, /) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
 
-    def slack(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def slack(self, X: Array, /) -> Array:
         """By how much the log odds of encoded rows (n, D) are below the linear ones, (n,), 0 or more."""
 
-    def slopes(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def slopes(self, X: Array, /) -> Array:
         """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
 
 
@@ -54,7 +52,7 @@ class SeveralModels(Protocol):
 
     models_in_words: str
 
-    def __call__(self, X: NDArray[np.float64], /) -> NDArray[np.float64]:
+    def __call__(self, X: Array, /) -> Array:
         """The scores, (n,), of encoded rows (n, D)."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from .arrays import Array
 
 LARGEST_ODDS = 700.0
 """Of log odds beyond it no exponential is a number."""
@@ -19,7 +19,7 @@ LARGEST_LOGIT = 20.0
 SMALLEST_SCORE = 1.0 / (1.0 + math.exp(LARGEST_LOGIT))
 
 
-def sigmoid(z: Floats) -> Floats:
+def sigmoid(z: Array) -> Array:
     """1 / (1 + exp(-z)) without overflow. A value's result does not depend, bit for bit, on the values beside it."""
     return 0.5 * np.tanh(0.5 * np.ascontiguousarray(z)) + 0.5
 
@@ -34,10 +34,10 @@ def scalar_sigmoid(odds: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(odds, -LARGEST_ODDS)))
 
 
-def logit(share: NDArray[np.floating[Any]], least: float) -> Floats:
+def logit(share: NDArray[np.floating[Any]], least: float) -> Array:
     """The log odds of scores or shares of any shape, those nearer to 0 or 1 than ``least`` as if they were not."""
     inside = np.clip(share, least, 1.0 - least)
-    odds: Floats = np.log(inside) - np.log1p(-inside)
+    odds: Array = np.log(inside) - np.log1p(-inside)
     return odds
 
 

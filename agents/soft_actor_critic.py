@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .actor import LAYERS
+from .arrays import Array
 
 LEAST_LOG_SD, MOST_LOG_SD = -5.0, 1.0
 FIRST_LOG_TEMPERATURE = -2.0
@@ -105,7 +105,7 @@ class SoftActorCritic:
         self._descend(2, -(self._log_temperature.exp() * (log_density.detach() - self._actions)).mean())
         self._follow()
 
-    def export(self) -> dict[str, NDArray[np.float64]]:
+    def export(self) -> dict[str, Array]:
         """The actor as plain arrays."""
         arrays = {}
         for number in range(LAYERS):

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Array
+from .arrays import Indices as Indices
 from .compiled import compiled
 from .sigmoid import sigmoid
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Indices = NDArray[np.intp]
 Nodes = NDArray[np.int32]
 Thresholds = NDArray[np.floating[Any]]
 
@@ -38,7 +38,7 @@ class Tree(NamedTuple):
     left: Ints
     right: Ints
     threshold: Thresholds
-    value: Floats
+    value: Array
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class TreeSum:
     roots: Indices
     nodes: Nodes
     threshold: Thresholds
-    value: Floats
+    value: Array
     base: float
     logistic: bool
 
-    def score(self, X: Floats) -> Floats:
+    def score(self, X: Array) -> Array:
         """The probability of the desired class, (n,), of encoded rows (n, D) without NaN."""
         rows = np.ascontiguousarray(X, dtype=self.threshold.dtype)
         total = np.full(len(rows), self.base)
@@ -76,8 +76,8 @@ def add_leaves(
     roots: Indices,
     nodes: Nodes,
     threshold: Thresholds,
-    value: Floats,
-    total: Floats,
+    value: Array,
+    total: Array,
 ) -> None:
     """Add to ``total`` (n,) the value of the leaf of every tree for each of ``rows`` (n, D), tree by tree.
 
@@ -93,9 +93,9 @@ def add_leaves_by_group(
     roots: Indices,
     nodes: Nodes,
     threshold: Thresholds,
-    value: Floats,
+    value: Array,
     group: Indices,
-    total: Floats,
+    total: Array,
 ) -> None:
     """Add to ``total`` (G, n) what ``add_leaves`` does, each tree to the total of its ``group`` (T,).
 
@@ -212,7 +212,7 @@ def check_trees(trees: TreeSum, columns: int) -> TreeSum:
     return trees
 
 
-def down_to_float32(threshold: Floats) -> NDArray[np.float32]:
+def down_to_float32(threshold: Array) -> NDArray[np.float32]:
     """The largest float32 not above each threshold: for a float32 x, x <= threshold exactly when x <= this one."""
     near = threshold.astype(np.float32)
     below: NDArray[np.float32] = np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)

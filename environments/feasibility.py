@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..agents.arrays import Array, Mask
 from ..schemas.encoding import FeatureCodec
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 TOLERANCE = 1e-9
 """A change may be this much, in units of the feature's range, below the smallest change or above the largest."""
 
 
-def feasible(people: Floats, candidates: Floats, codec: FeatureCodec) -> Mask:
+def feasible(people: Array, candidates: Array, codec: FeatureCodec) -> Mask:
     """Which candidates (K, D) each person (n, D) can become under the spec's features and ``max_changes``, (n, K)."""
     possible = np.ones((len(people), len(candidates)), dtype=bool)
     changes = np.zeros(possible.shape, dtype=np.int64)

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
+from ..agents.arrays import Array
 from ..agents.sigmoid import sigmoid
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Value
 from ..schemas.spec import ProgramSpec
 from ..schemas.table import Table
 
-Floats = NDArray[np.float64]
 Column = NDArray[np.generic]
 
 SPEC = Path(__file__).parent / "specs" / "loan.yaml"
@@ -114,7 +114,7 @@ def _repaid(random: np.random.Generator, columns: dict[str, Column], hardship: f
     return (margin - hardship - SHOCK * shock + NOISE * random.standard_normal(len(margin)) > 0).astype(np.int64)
 
 
-def repayment_probability(columns: Mapping[str, Column]) -> Floats:
+def repayment_probability(columns: Mapping[str, Column]) -> Array:
     """The probability (n,) that people with these features repay: that of the model behind ``Population``.
 
     ``columns`` are raw features, (n,) each. A loan is repaid when margin + noise exceeds the shock. The noise is
@@ -125,11 +125,11 @@ def repayment_probability(columns: Mapping[str, Column]) -> Floats:
     margin, reserves = _margin_and_reserves(columns)
     tau = SHOCK * np.exp(-RESERVES_ABSORB * reserves)
     struck = (NOISE / tau) ** 2 / 2 - margin / tau + log_ndtr(margin / NOISE - NOISE / tau)
-    probability: Floats = np.clip(ndtr(margin / NOISE) - np.exp(struck), 0.0, 1.0)
+    probability: Array = np.clip(ndtr(margin / NOISE) - np.exp(struck), 0.0, 1.0)
     return probability
 
 
-def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Floats, Floats]:
+def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Array, Array]:
     """How far people are from failing without a shock, and the reserves that absorb one, (n,) each."""
     income, debts, savings, amount, term, card, missed, years = (columns[name].astype(np.float64) for name in CAUSES)
     needs = LIVING_COST_EUR * np.where(columns["dependants"] == "some", 1.35, 1.0)
@@ -140,7 +140,7 @@ def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Floats, Floats]
     return strength + ENOUGH, reserves
 
 
-def _stepped(values: Floats, step: int, low: int, high: int) -> NDArray[np.int64]:
+def _stepped(values: Array, step: int, low: int, high: int) -> NDArray[np.int64]:
     stepped: NDArray[np.int64] = (step * np.round(np.clip(values, low, high) / step)).astype(np.int64)
     return stepped
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..agents.arrays import Array
 from ..agents.sigmoid import sigmoid
 from ..schemas.encoding import FeatureCodec
 from ..schemas.events import Value
 from ..schemas.spec import ProgramSpec
 from ..schemas.table import Table
-
-Floats = NDArray[np.float64]
 
 SPEC = Path(__file__).parent / "specs" / "course.yaml"
 """The program spec of this population."""
@@ -40,7 +38,7 @@ class Passing:
     def __init__(self, codec: FeatureCodec) -> None:
         self._skills = np.array([feature.type == "integer" for feature in codec.spec.features])[codec.feature_of]
 
-    def probability(self, X: Floats) -> Floats:
+    def probability(self, X: Array) -> Array:
         """The probability of passing (n,) of encoded people (n, D)."""
         return np.asarray(sigmoid((HIGHEST * X[:, self._skills].sum(axis=1) - ENOUGH) / LEVELS_PER_LOGIT))
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array as Array
+from ..arrays import Indices as Indices
+from ..arrays import Mask as Mask
 from ..goals import Goal
 from ..objective import Objective as Objective
 from ..parameters import Parametrised
@@ -17,9 +19,6 @@ from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
 from .components.ranges import Ranges as Ranges
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 Mutable = Literal["none", "up", "down", "any"]
 
 

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array as Array
 from ..evidence import EVIDENCE_UNIT as EVIDENCE_UNIT
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
 from .components.beliefs import FeatureBeliefs
 from .components.min_cost import gains
-
-Array = NDArray[np.float64]
 
 _Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Arrays by name, as their shapes and types."""

@@ -10,12 +10,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Indices
 from ..compiled import compiled
 from ..options import OptionBatch, Options
 from ..parameters import Interval
 from .contract import Array, BatchPick, Choice, Pick, Pull, State
-
-Indices = NDArray[np.intp]
 
 # One is made for every pick. This is several times as fast as a call of the class.
 _batch_pick = partial(tuple.__new__, BatchPick)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Indices
 from ..costs.particles import Answer, Particles, answer_probabilities
 from ..costs.plan_costs import Pool
 from ..costs.prior import Prior
@@ -16,8 +16,6 @@ from ..costs.responses import Response
 from .components.every_set import best_of_every_set, count_sets
 from .components.min_cost import greedy, swaps
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 S = TypeVar("S")
 
 NO_ANSWER = 255

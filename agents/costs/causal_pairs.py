@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Indices
 from ..compiled import compiled
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 Layout = tuple[Indices, Indices, Indices]
 """The first column and the number of columns of each feature, (F,) each, and the edges (E, 2): parent and child."""

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array as Array
+from ..arrays import Indices as Indices
+from ..arrays import Mask
 from ..parameters import Parametrised
 from .preferences import Preferences
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Columns(NamedTuple):
@@ -24,12 +23,12 @@ class Columns(NamedTuple):
     """
 
     feature_of: Indices
-    movable: NDArray[np.bool_]
+    movable: Mask
 
     @property
-    def is_ordered(self) -> NDArray[np.bool_]:
+    def is_ordered(self) -> Mask:
         """Which columns are those of a feature with an order, (D,)."""
-        ordered: NDArray[np.bool_] = np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1
+        ordered: Mask = np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1
         return ordered
 
 

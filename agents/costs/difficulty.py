@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ..arrays import Array as Array
+from ..arrays import Indices, Mask
+
 State = Mapping[str, NDArray[Any]]
 
 LEAST_ATTAINABILITY, MOST_ATTAINABILITY = 1e-9, 1e9
@@ -58,7 +60,7 @@ class DifficultyPosterior:
         self._grid = np.arange(1, points + 1) / points
         self._log_likelihood = np.zeros((features, points))
 
-    def update(self, feature: NDArray[np.intp], attainability: Array, succeeded: NDArray[np.bool_]) -> None:
+    def update(self, feature: Indices, attainability: Array, succeeded: Mask) -> None:
         """Learn from R changes: of which ``feature`` (R,), with what attainability (R,), and whether it succeeded."""
         exponent = self.beta * np.clip(attainability, LEAST_ATTAINABILITY, MOST_ATTAINABILITY)[:, None] / self._grid
         log_success = np.log(-np.expm1(-exponent))

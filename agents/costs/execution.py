@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..arrays import Array
 
 
-def execution_probability(cost: NDArray[np.float64], nu: float) -> NDArray[np.float64]:
+def execution_probability(cost: Array, nu: float) -> Array:
     """The probability exp(-nu cost) that a suggestion of this cost is carried out.
 
     It is 1 at cost 0 and falls by the factor 1/e with every 1/nu of cost. Equal costs give equal bits at any place in
@@ -28,5 +29,5 @@ def execution_probability(cost: NDArray[np.float64], nu: float) -> NDArray[np.fl
     ----------
     Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
     """
-    probability: NDArray[np.float64] = np.exp(-nu * cost)
+    probability: Array = np.exp(-nu * cost)
     return probability

@@ -7,12 +7,9 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Indices, Mask
 from .preferences import Lesson
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 SCALES, SCALE_MASS = (1.0, 3.0), (0.9, 0.08)
 """A broadened prior has each component at these scales, with these shares of its mass; the rest is one Gaussian with
@@ -134,7 +131,7 @@ class GaussianMixture:
         other.mass = shares / shares.sum()
         return other
 
-    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:  # noqa: ARG002 -- weights are of all features
+    def lesson(self, kinds: Array, changed: Mask) -> Lesson:  # noqa: ARG002 -- weights are of all features
         """Of which components a person is, as far as it is known from their answers."""
         share = kinds @ self._component_of
         return Lesson(share, np.ones(len(share)))

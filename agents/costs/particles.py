@@ -7,14 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Indices
 from .plan_costs import PlanCosts
 from .prior import Prior
 from .responses import Response
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST_EFFECTIVE = 0.5
 """A kind whose effective number of particles falls below this share of them is rejuvenated."""

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from ..arrays import Array, Indices
+
 S = TypeVar("S")
 
 

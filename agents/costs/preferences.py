@@ -9,10 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array, Indices, Mask
 from ..evidence import rounded
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 STRENGTH = 10.0
 """The number of picks that what is believed before any of them counts as."""
@@ -21,7 +19,7 @@ LEAST_SHARE = 0.02
 nobody would be offered what could prove the belief wrong."""
 
 
-def prior_shares(movable: NDArray[np.bool_]) -> Array:
+def prior_shares(movable: Mask) -> Array:
     """The share of people who would change each feature, (F,), where they would change from 1 to all, uniformly.
 
     Examples
@@ -154,7 +152,7 @@ class Served(NamedTuple):
     lessons: tuple[Lesson, ...]
 
 
-def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_], limit: float) -> Served:
+def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> Served:
     r"""Whom options serve that cost (k, S) in samples of a person, infinite where they cannot be carried out.
 
     ``editable`` (S, F) are the features that each sample would change, ``changed`` (k, F) those that the options
@@ -187,9 +185,7 @@ def served(costs: Array, editable: NDArray[np.bool_], changed: NDArray[np.bool_]
     )
 
 
-def _lessons(
-    groups: Sequence[NDArray[np.bool_]], editable: NDArray[np.bool_], changed: NDArray[np.bool_]
-) -> tuple[Lesson, ...]:
+def _lessons(groups: Sequence[Mask], editable: Mask, changed: Mask) -> tuple[Lesson, ...]:
     """What the pick of each option and of none teaches: each has a group of samples, of which it is right."""
     shown, mean = changed.any(axis=0), editable.mean(axis=0)
     score = np.array([shown * (group.mean(axis=0) - mean) if len(group) else 0.0 * mean for group in groups])

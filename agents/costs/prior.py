@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Mask
 from .causal import Causal
 from .contract import Array, Cost, Indices
 from .plan_costs import PlanCosts
@@ -32,7 +32,7 @@ class Prior(Protocol):
     def weights(self, kind: Indices, latent: Array) -> Array:
         """The weights (S, P) of people of these kinds (S,), from their latent numbers (S, latents)."""
 
-    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
+    def lesson(self, kinds: Array, changed: Mask) -> Lesson:
         """What a person teaches of the population, whose kinds have these probabilities (M,) after their answers.
 
         ``changed`` (F,) are the features that the plans change from which they picked.
@@ -59,7 +59,7 @@ class SampledPrior:
         """The weights (S, P) of people who are these samples (S,)."""
         return self._rows[kind]
 
-    def lesson(self, kinds: Array, changed: NDArray[np.bool_]) -> Lesson:
+    def lesson(self, kinds: Array, changed: Mask) -> Lesson:
         """Which features the person would change, as far as the answers tell: a step of scoring, as of ``served``.
 
         What answers tell of a feature is here that of this person's, not of all that they could give: all at most.

@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-
+from ..arrays import Array
 
 TIE = 1e-9
 """Costs that differ by no more are equal: the difference is rounding."""

@@ -8,8 +8,8 @@ from copy import copy
 from typing import Annotated, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Mask
 from ..compiled import compiled
 from ..parameters import Interval
 from .contract import Array, Columns, Cost, Indices
@@ -126,7 +126,7 @@ class SampledCost(Cost):
     def _believe(self, shares: Array) -> None:
         """Let the samples stand for a population of which these shares (F,) would change each feature."""
         draws, feature_of, is_ordered = self._draws, self.columns.feature_of, self.columns.is_ordered
-        self.editable: NDArray[np.bool_] = draws.place < shares
+        self.editable: Mask = draws.place < shares
         """Which features each sample would change, (S, F)."""
         taste = draws.taste * self.editable
         total = taste.sum(axis=1, keepdims=True)
@@ -192,7 +192,7 @@ def _draw(columns: Columns, samples: int, seed: int) -> Draws:
     )
 
 
-Layout = tuple[Indices, NDArray[np.bool_], Array]
+Layout = tuple[Indices, Mask, Array]
 """The feature of each column (D,), whether it has an order (D,), and the sorted values of the population (D, N)."""
 
 

@@ -21,10 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from ..arrays import Array, Mask
 
 NORMAL_95 = 1.959963984540054
 MIN_EFFECTIVE = 100.0

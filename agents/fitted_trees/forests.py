@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..trees import LEAF, Indices, Nodes, TreeSum, add_leaves, down_to_float32
-
-Floats = NDArray[np.float64]
 
 
 class Forest:
@@ -38,9 +36,9 @@ class Forest:
         # What one step of a descent reads lies together.
         self._nodes: Nodes = np.stack([feature, left, right], axis=1).astype(np.int32)
         self._threshold = down_to_float32(np.concatenate([tree.threshold for tree in trees]))
-        self._value: Floats = np.concatenate([tree.value[:, 0, 1] for tree in trees])
+        self._value: Array = np.concatenate([tree.value[:, 0, 1] for tree in trees])
 
-    def score(self, X: Floats) -> Floats:
+    def score(self, X: Array) -> Array:
         """The probability of class 1, (n,)."""
         rows = np.ascontiguousarray(X, dtype=np.float32)
         total = np.zeros(len(rows))

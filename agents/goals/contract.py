@@ -6,13 +6,10 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Mask
 from ..parameters import Parametrised
 from ..scores import FEWEST_DIGITS, rounded_down
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Goal(Parametrised, ABC):

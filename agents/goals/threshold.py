@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Mask
 from .contract import Goal
 
 
-def accepted(score: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+def accepted(score: Array, threshold: float) -> Mask:
     """Which scores, shape (n,), a model approves: those strictly above its threshold.
 
     A score on the threshold is rejected. With threshold 0.5 that is what a classifier's own prediction says where the

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array as Array
+from ..arrays import Indices as Indices
 from ..sigmoid import sigmoid
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Labels = NDArray[np.int64]
 
 

@@ -6,11 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array as Array
 from ..compiled import compiled
-
-Array = NDArray[np.float64]
 
 SAFETY_FACTOR = 1.0 - 1e-9
 """By so much a drift must be below alpha_max: rounding errors of both."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Mask
 from ...agents.goals import ClosedRound
 from .competition import Applications
 from .settings import Settings
 
 
 def closed_rounds(
-    number: int, applications: Applications, accepted: NDArray[np.bool_], settings: Settings, episodes: int
+    number: int, applications: Applications, accepted: Mask, settings: Settings, episodes: int
 ) -> list[ClosedRound]:
     """One closed round an episode, of the applications (n,) and who of them got a place, (n,)."""
     reached = applications.reached(settings.tolerance)

@@ -8,15 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array, Mask
 from ...agents.reached import reaches_score
 from .metrics import Outcomes
 from .people import dropout_probability, return_probability, success_probability
 from .settings import Settings
 from .world import World
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 NEWCOMERS, DROPOUT, CHANGES, RETURNS, TIES = range(5)
 """The numbers of the generators: each kind of draw has one of its own in every round."""
@@ -32,9 +31,9 @@ class Applications(NamedTuple):
 
     episode: Indices
     person: Indices
-    people: Floats
-    score: Floats
-    own_goal: Floats
+    people: Array
+    score: Array
+    own_goal: Array
     lag: Indices
 
     @property
@@ -60,9 +59,9 @@ class Rejected:
 
     episode: Indices
     person: Indices
-    people: Floats
-    targets: Floats
-    own_goal: Floats
+    people: Array
+    targets: Array
+    own_goal: Array
     last: Indices
     returns: Indices
     gone: Mask
@@ -136,7 +135,7 @@ class Competition:
         rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         return rank < k
 
-    def close(self, t: int, accepted: Mask, goals: Floats, targets: Floats) -> Outcomes:
+    def close(self, t: int, accepted: Mask, goals: Array, targets: Array) -> Outcomes:
         """Close round t. Of the applicants who are not ``accepted`` (n,), take the goals (n,) and the targets (n, D).
 
         A person without recourse has the goal NaN and keeps their features.
@@ -190,7 +189,7 @@ class Competition:
         drawn = self._generator(t, CHANGES).random(success.shape) < success
         return replace(everybody, people=np.where(drawn & tries[:, None], everybody.targets, everybody.people))
 
-    def _gap(self, people: Rejected) -> Floats:
+    def _gap(self, people: Rejected) -> Array:
         """By how much their scores miss their own goals, (n,); 0 without a goal."""
         return np.nan_to_num(np.maximum(people.own_goal - self.world.score(people.people), 0.0))
 

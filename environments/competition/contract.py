@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from ...agents.arrays import Array
 
 
 class Recommender(Protocol):
     """Says what each person should become."""
 
-    def __call__(self, people: Floats, goals: Floats, difficulty: Floats) -> Floats:
+    def __call__(self, people: Array, goals: Array, difficulty: Array) -> Array:
         """The targets (n, D) at which people (n, D) reach the scores ``goals`` (n,); ``difficulty`` has shape (D,)."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...agents.arrays import Array
+
 Counts = NDArray[np.int64]
 
 
@@ -24,20 +25,20 @@ class Outcomes:
     accepted: Counts
     rejected: Counts
     applicants: Counts
-    threshold: Floats
+    threshold: Array
 
     @property
-    def reliability(self) -> Floats:
+    def reliability(self) -> Array:
         """RR, the accepted share of those who reach their goal; NaN in episodes without such a person."""
         return share(self.accepted, self.reached)
 
     @property
-    def feasibility(self) -> Floats:
+    def feasibility(self) -> Array:
         """RF, the share of the rejected who reach their goal; NaN in episodes without a rejected person."""
         return share(self.reached, self.rejected)
 
 
-def share(part: Counts, whole: Counts) -> Floats:
+def share(part: Counts, whole: Counts) -> Array:
     """The shares (E,) of whole numbers; NaN of nothing."""
-    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    shares: Array = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
     return shares

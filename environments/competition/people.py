@@ -5,34 +5,34 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array
 from .settings import Settings
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
-def attainability(people: Floats, targets: Floats) -> Floats:
+def attainability(people: Array, targets: Array) -> Array:
     r"""How attainable each change is, (n, D), equation 7: $a = 1 / (|x' - x| x') - 1$; infinite for no change."""
     with np.errstate(divide="ignore"):
-        effort: Floats = 1.0 / (np.abs(targets - people) * targets) - 1.0
+        effort: Array = 1.0 / (np.abs(targets - people) * targets) - 1.0
     return effort
 
 
-def success_probability(people: Floats, targets: Floats, beta: float, difficulty: Floats) -> Floats:
+def success_probability(people: Array, targets: Array, beta: float, difficulty: Array) -> Array:
     r"""The probability that each change succeeds, (n, D), equation 8: $1 - \exp(-\beta a / d)$; 1 for no change."""
-    probability: Floats = -np.expm1(-beta * np.maximum(attainability(people, targets), 0.0) / difficulty)
+    probability: Array = -np.expm1(-beta * np.maximum(attainability(people, targets), 0.0) / difficulty)
     return probability
 
 
-def dropout_probability(gap: Floats, reapplications: Indices, settings: Settings) -> Floats:
+def dropout_probability(gap: Array, reapplications: Indices, settings: Settings) -> Array:
     """The probability (n,) of giving up after a rejection, equation 6."""
     pressure = settings.rho * gap + settings.chi * reapplications + settings.omega * gap * reapplications
-    probability: Floats = -np.expm1(-pressure)
+    probability: Array = -np.expm1(-pressure)
     return probability
 
 
-def return_probability(gap: Floats, waited: Indices, settings: Settings) -> Floats:
+def return_probability(gap: Array, waited: Indices, settings: Settings) -> Array:
     """The probability (n,) of coming back in this round after ``waited`` rounds, equations 9 to 11."""
     urgency = waited / settings.horizon
-    probability: Floats = (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency
+    probability: Array = (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency
     return probability

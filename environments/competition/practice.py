@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Array, Mask
 from ...agents.goals import ClosedRound
 from ...agents.goals.sac_training import Played
 from .closed_rounds import closed_rounds
@@ -15,8 +15,6 @@ from .contract import Recommender
 from .metrics import share
 from .settings import Settings
 from .world import World
-
-Floats = NDArray[np.float64]
 
 
 class GoalPractice:
@@ -51,7 +49,7 @@ class GoalPractice:
         self._competition = Competition(self._worlds[turn], self._settings, episodes=self._episodes, seed=seed)
         return self._open(0)
 
-    def step(self, goals: Floats) -> Played:
+    def step(self, goals: Array) -> Played:
         """Tell the goals (E,) to those who are turned down, and play on to the next round."""
         t, applications, accepted = self._round
         own_goals, targets = np.full(len(accepted), np.nan), applications.people.copy()
@@ -71,5 +69,5 @@ class GoalPractice:
     def _open(self, t: int) -> list[ClosedRound]:
         applications = self._competition.arrivals(t)
         accepted = self._competition.best(t, applications)
-        self._round: tuple[int, Applications, NDArray[np.bool_]] = t, applications, accepted
+        self._round: tuple[int, Applications, Mask] = t, applications, accepted
         return closed_rounds(t, applications, accepted, self._settings, self._episodes)

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Array
 from ...agents.candidates import recommenders
 from ...agents.reached import reaches_score
 from .competition import Applications, Competition
@@ -16,8 +16,6 @@ from .metrics import Outcomes
 from .people import success_probability
 from .settings import Settings
 from .world import World
-
-Floats = NDArray[np.float64]
 
 Targets = Mapping[str, float]
 """The features to change and their new values, by name."""
@@ -103,7 +101,7 @@ class Season:
             for name, person, row, has in zip(names, persons, applications.people, reached, strict=True)
         ]
 
-    def _arrival(self, name: str, person: int, row: Floats, reached: bool) -> Arrival:
+    def _arrival(self, name: str, person: int, row: Array, reached: bool) -> Arrival:
         features = dict(zip(self._names, row.tolist(), strict=True))
         last = self._last.get(person, _Last("", None))
         return Arrival(name, f"person-{person}", features, last.application or None, last.taken, reached)
@@ -135,7 +133,7 @@ class Season:
         self._open, self.round = None, self.round + 1
         return found
 
-    def _easiest(self, person: Floats, options: Mapping[str, Targets]) -> tuple[str | None, Floats]:
+    def _easiest(self, person: Array, options: Mapping[str, Targets]) -> tuple[str | None, Array]:
         """The option that most probably succeeds for a person (D,), and what they then become, (D,)."""
         if not options:
             return None, person
@@ -146,7 +144,7 @@ class Season:
         index = int(np.argmax(self._success(rows, person)))
         return list(options)[index], rows[index]
 
-    def _taken(self, person: Floats, target: Floats, goal: float | None) -> Taken | None:
+    def _taken(self, person: Array, target: Array, goal: float | None) -> Taken | None:
         """What a person (D,) takes up; keep the best that they could have been told."""
         if goal is None:
             self._best.append(0.0)
@@ -159,10 +157,10 @@ class Season:
         reaches = reaches_score(float(world.score(target[np.newaxis])[0]), goal, settings.tolerance)
         return Taken(float(self._success(target[np.newaxis], person)[0]), reaches, float(np.abs(target - person).sum()))
 
-    def _success(self, targets: Floats, person: Floats) -> Floats:
+    def _success(self, targets: Array, person: Array) -> Array:
         """The probabilities (n,) that a person (D,) carries out targets (n, D), all of their changes."""
         beta, difficulty = self.competition.settings.beta, self.competition.difficulty
-        chances: Floats = success_probability(person, targets, beta, difficulty).prod(axis=1)
+        chances: Array = success_probability(person, targets, beta, difficulty).prod(axis=1)
         return chances
 
     # --- what answers are worth -------------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ def feature_names(world: World) -> list[str]:
     return [f"feature_{number}" for number in range(1, len(world.coef) + 1)]
 
 
-def mean_of_rounds(values: Sequence[Floats]) -> float | None:
+def mean_of_rounds(values: Sequence[Array]) -> float | None:
     """The mean over the rounds that have a value; None without any."""
     every = np.concatenate([*values, np.empty(0)])
     there = every[np.isfinite(every)]

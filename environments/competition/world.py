@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from ...agents.arrays import Array
 from ...agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
-
-Floats = NDArray[np.float64]
 
 LABEL_NOISE, LABEL_THRESHOLD = 0.05, 0.5
 LOWEST_WEIGHT = 0.1
@@ -21,12 +19,12 @@ LOWEST_WEIGHT = 0.1
 class WorldScore:
     """The score sigmoid(weights . x + bias)."""
 
-    weights: Floats
+    weights: Array
     bias: float
 
-    def __call__(self, X: Floats, /) -> Floats:
+    def __call__(self, X: Array, /) -> Array:
         """The scores (n,) of encoded rows (n, D)."""
-        scores: Floats = bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS)
+        scores: Array = bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS)
         return scores
 
 
@@ -39,25 +37,25 @@ class World:
     applicants are rounded to ``decimals``, as people would state them, where it is given.
     """
 
-    mean: Floats
-    deviation: Floats
-    low: Floats
-    high: Floats
-    coef: Floats
+    mean: Array
+    deviation: Array
+    low: Array
+    high: Array
+    coef: Array
     intercept: float
     decimals: int | None = None
 
-    def people(self, generator: np.random.Generator, shape: tuple[int, ...], shift: float = 0.0) -> Floats:
+    def people(self, generator: np.random.Generator, shape: tuple[int, ...], shift: float = 0.0) -> Array:
         """New applicants, (\\*shape, D), whose features are better by ``shift`` standard deviations.
 
         A feature is better on the side to which the model's weight points.
         """
         mean = self.mean + shift * np.sign(self.coef) * self.deviation
         raw = generator.normal(mean, self.deviation, (*shape, len(self.mean)))
-        scaled: Floats = np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
+        scaled: Array = np.clip((raw - self.low) / (self.high - self.low), 0.0, 1.0)
         return scaled if self.decimals is None else scaled.round(self.decimals)
 
-    def score(self, people: Floats) -> Floats:
+    def score(self, people: Array) -> Array:
         """The model's scores (n,) of people (n, D)."""
         return self.linear(people)
 

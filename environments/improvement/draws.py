@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ...agents.arrays import Array
 
 SEED = 777
 """Added to a world's seed for the draws of rewards and delays, as in the stored reference worlds."""
@@ -19,11 +19,11 @@ DELAY = 0.2
 class Draws(NamedTuple):
     """The draws of each rejected person, in the order of arrival: a uniform (S,) and a delay (S,)."""
 
-    uniform: Floats
+    uniform: Array
     delay: NDArray[np.int64]
 
 
-def draw(random: np.random.RandomState, rounds: int, delay: float | Floats = DELAY) -> Draws:
+def draw(random: np.random.RandomState, rounds: int, delay: float | Array = DELAY) -> Draws:
     """Uniforms and delays of ``rounds`` rejected people; ``delay`` is one parameter for all, or each person's (S,).
 
     A delay takes one number of the generator for any parameter, so a person's delay changes no other draw.

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
+from ...agents.arrays import Array, Indices, Mask
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
 from ...schemas.table import Table
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Row = Mapping[str, Value]
-Training = tuple[Floats, NDArray[np.int64]]
+Training = tuple[Array, NDArray[np.int64]]
 
 THRESHOLD = 0.5
 """Scores above it are approved, which is what a classifier's own prediction says."""
@@ -29,7 +28,7 @@ class Arms(NamedTuple):
 
     rows: Sequence[Row]
     theta: NDArray[np.int64]
-    theta_noisy: Floats
+    theta_noisy: Array
 
 
 class People(NamedTuple):
@@ -37,7 +36,7 @@ class People(NamedTuple):
 
     rows: Sequence[Row]
     row_of: Indices
-    rejected: NDArray[np.bool_]
+    rejected: Mask
 
 
 class TrainedModel(NamedTuple):
@@ -51,7 +50,7 @@ class TrainedModel(NamedTuple):
     recourse: Indices
     test: Indices
     estimator: Any
-    accepted: NDArray[np.bool_]
+    accepted: Mask
     state: dict[str, Any]
 
     def parts(self, table: Table) -> tuple[Training, Training]:
@@ -77,9 +76,9 @@ def train(table: Table, *, seed: int, build: Callable[[np.random.RandomState], A
     return TrainedModel(training, recourse, test, estimator, approves(estimator, table.X), state)
 
 
-def approves(estimator: Any, X: Floats) -> NDArray[np.bool_]:
+def approves(estimator: Any, X: Array) -> Mask:
     """Which of the encoded people (n, D) a fitted classifier approves, (n,)."""
-    positive: NDArray[np.bool_] = estimator.predict_proba(X)[:, 1] > THRESHOLD
+    positive: Mask = estimator.predict_proba(X)[:, 1] > THRESHOLD
     return positive
 
 
@@ -98,9 +97,9 @@ def draw_arms(
     return Arms([table.rows[i] for i in chosen], theta, noisy)
 
 
-def approval_plan(people: int, approved_share: float, seed: int) -> NDArray[np.bool_]:
+def approval_plan(people: int, approved_share: float, seed: int) -> Mask:
     """Which applications are to be rejected, (T,). Its generator is its own, so the share changes no other draw."""
-    rejected: NDArray[np.bool_] = np.random.RandomState([seed, people]).rand(people) >= approved_share
+    rejected: Mask = np.random.RandomState([seed, people]).rand(people) >= approved_share
     return rejected
 
 
@@ -109,7 +108,7 @@ IMPROVEMENT_NOISE = 0.1
 
 
 def arms_and_people(
-    table: Table, model: TrainedModel, codec: FeatureCodec, instances: int, rejected: NDArray[np.bool_]
+    table: Table, model: TrainedModel, codec: FeatureCodec, instances: int, rejected: Mask
 ) -> tuple[Arms, People]:
     """At most so many ``instances`` of a data set, and its people, drawn with the model's generator."""
     random = np.random.RandomState()
@@ -118,9 +117,7 @@ def arms_and_people(
     return arms, draw_people(table, model, rejected, random)
 
 
-def draw_people(
-    table: Table, model: TrainedModel, rejected: NDArray[np.bool_], random: np.random.RandomState
-) -> People:
+def draw_people(table: Table, model: TrainedModel, rejected: Mask, random: np.random.RandomState) -> People:
     """Rejected: predicted negative and truly negative. Approved: predicted positive."""
     test, accepted = model.test, model.accepted
     negatives = test[~accepted[test] & (table.labels[test] == 0)]

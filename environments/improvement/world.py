@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array, Indices
 from ...agents.costs import L1, execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window, objective_of
@@ -36,9 +37,6 @@ from .people import (
     arms_and_people,
     train,
 )
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class ImprovementWorld(Arrivals):
@@ -77,7 +75,7 @@ class ImprovementWorld(Arrivals):
         self._feasible = feasible(self._encoded, self.points, codec)
         self._value(cost, self._execution * arms.theta_noisy)
 
-    def _value(self, cost: Floats, expected: Floats) -> None:
+    def _value(self, cost: Array, expected: Array) -> None:
         """Take the true cost and the expected reward of each instance for each distinct person, (n, K)."""
         self._cost, self._expected = cost, expected
         self._best = np.where(self._feasible, expected, 0.0).max(axis=1, initial=0.0)
@@ -115,7 +113,7 @@ class ImprovementWorld(Arrivals):
         return self._arms.theta
 
     @property
-    def theta_noisy(self) -> Floats:
+    def theta_noisy(self) -> Array:
         """The probability that a person who becomes the instance improves, (K,)."""
         return self._arms.theta_noisy
 
@@ -151,7 +149,7 @@ class ImprovementWorld(Arrivals):
         )
 
     @property
-    def distinct(self) -> Floats:
+    def distinct(self) -> Array:
         """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
         return self._encoded
 

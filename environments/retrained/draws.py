@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array
 from .settings import Settings
 
-Floats = NDArray[np.float64]
 Days = NDArray[np.int64]
 
 
@@ -21,12 +21,12 @@ class Draws(NamedTuple):
     ``carrying`` and ``waiting`` are numbers of days.
     """
 
-    act: Floats
-    cheapest: Floats
-    complete: Floats
-    heed: Floats
-    option: Floats
-    left_out: Floats
+    act: Array
+    cheapest: Array
+    complete: Array
+    heed: Array
+    option: Array
+    left_out: Array
     carrying: Days
     waiting: Days
 

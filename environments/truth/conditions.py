@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from ...agents.arrays import Mask
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
+from ...agents.arrays import Array
 
 
 class Truth(Protocol):
     """The data-generating process of a world. The program's model never sees it, only labels drawn from it."""
 
-    def probability(self, X: Floats) -> Floats:
+    def probability(self, X: Array) -> Array:
         """The probability (n,) of the desired outcome of people with encoded features (n, D)."""

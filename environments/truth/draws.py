@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array
 from .conditions import Conditions
-
-Floats = NDArray[np.float64]
 
 UNIFORM, DELAY, FEATURES, PEOPLE, EFFECTS, PREFERENCES, MANNERS = range(7)
 """The numbers of the generators."""
@@ -18,7 +17,7 @@ UNIFORM, DELAY, FEATURES, PEOPLE, EFFECTS, PREFERENCES, MANNERS = range(7)
 LONGEST_DELAY = 10**9
 
 
-def uniforms(seed: int, rounds: int) -> Floats:
+def uniforms(seed: int, rounds: int) -> Array:
     """A uniform number of each rejected person, (S,), against which the probability of their outcome is held."""
     return generator(seed, UNIFORM).random(rounds)
 
@@ -34,12 +33,12 @@ def delays(seed: int, rounds: int, conditions: Conditions) -> NDArray[np.int64]:
     return np.clip(np.ceil(waits), 1, LONGEST_DELAY).astype(np.int64)
 
 
-def difficulties(seed: int, rounds: int, features: int, conditions: Conditions) -> Floats:
+def difficulties(seed: int, rounds: int, features: int, conditions: Conditions) -> Array:
     """How hard each feature is for each rejected person, (S, F), as a multiple of the program's cost; 1 on average."""
     common = conditions.feature_spread * generator(seed, FEATURES).standard_normal(features)
     own = conditions.person_spread * generator(seed, PEOPLE).standard_normal((rounds, features))
     mean = (conditions.feature_spread**2 + conditions.person_spread**2) / 2
-    multiples: Floats = np.exp(common + own - mean)
+    multiples: Array = np.exp(common + own - mean)
     return multiples
 
 

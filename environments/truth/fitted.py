@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier
 
+from ...agents.arrays import Array
 from ...schemas.table import Table
-
-Floats = NDArray[np.float64]
 
 TREES = 100
 DEPTH = 3
@@ -41,11 +39,11 @@ class Fitted:
             random_state=np.random.RandomState(seed),
         ).fit(table.X, table.labels)
 
-    def probability(self, X: Floats) -> Floats:
+    def probability(self, X: Array) -> Array:
         """The probability of the desired outcome (n,) of encoded people (n, D)."""
         if not len(X):
             return np.zeros(0)
-        probability: Floats = self._booster.predict_proba(X)[:, 1]
+        probability: Array = self._booster.predict_proba(X)[:, 1]
         return probability
 
     def relabelled(self, table: Table, *, seed: int) -> Table:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Array, Mask
 from .contract import Truth
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 class Improvement:
@@ -37,12 +34,12 @@ class Improvement:
     def __init__(self, truth: Truth, luck_kept: float, ineffective: Mask) -> None:
         self._truth, self._luck_kept, self._ineffective = truth, luck_kept, ineffective
 
-    def __call__(self, before: Floats, after: Floats) -> Floats:
+    def __call__(self, before: Array, after: Array) -> Array:
         """The probabilities (P,) of people (P, D) who become ``after`` (P, D)."""
         p0 = self._truth.probability(before)
         p1 = self._truth.probability(np.where(self._ineffective, before, after))
         same = np.maximum(p1 - p0, 0.0) / np.maximum(1.0 - p0, np.finfo(np.float64).tiny)
-        probability: Floats = self._luck_kept * same + (1.0 - self._luck_kept) * p1
+        probability: Array = self._luck_kept * same + (1.0 - self._luck_kept) * p1
         return probability
 
     def without(self, columns: Mask) -> Improvement:

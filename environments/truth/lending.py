@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agents.arrays import Array
 from ...schemas.encoding import FeatureCodec
 from ..population import CAUSES, repayment_probability
-
-Floats = NDArray[np.float64]
 
 
 class Repayment:
@@ -24,7 +23,7 @@ class Repayment:
         self._codec = codec
         self._index = {feature.name: index for index, feature in enumerate(codec.spec.features)}
 
-    def probability(self, X: Floats) -> Floats:
+    def probability(self, X: Array) -> Array:
         """The probability of repayment (n,) of encoded people (n, D)."""
         codes = self._codec.codes(X)
         columns: dict[str, NDArray[np.generic]] = {name: codes[:, self._index[name]] for name in CAUSES}

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Array, Indices, Mask
 from ...agents.costs import Columns, SampledCost
 from ...agents.costs.causal import Causal
 from ...agents.costs.mixture import GaussianMixture
 from . import draws
-from .world import Chances, Floats, Indices, TruthWorld
+from .world import Chances, TruthWorld
 
 EASY, HARD = 0.85, 0.12
 """The shares of people who can change a feature of the easy third, and another one."""
@@ -22,7 +22,7 @@ SATISFIED = 1.0
 """People take no option that costs them more."""
 
 
-def shares_of(movable: NDArray[np.bool_], random: np.random.Generator) -> Floats:
+def shares_of(movable: Mask, random: np.random.Generator) -> Array:
     """The share of people who can change each feature (F,): a third of the movable ones, drawn, are easy."""
     free = np.flatnonzero(movable)
     easy = random.permutation(free)[: max(1, round(len(free) / 3))]
@@ -34,7 +34,7 @@ def shares_of(movable: NDArray[np.bool_], random: np.random.Generator) -> Floats
 class PersonalCosts(Protocol):
     """What each of n people finds hard."""
 
-    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+    def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
         """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
 
 
@@ -51,7 +51,7 @@ class HiddenCosts:
         Of all draws.
     """
 
-    def __init__(self, cost: SampledCost, editable: NDArray[np.bool_], random: np.random.Generator) -> None:
+    def __init__(self, cost: SampledCost, editable: Mask, random: np.random.Generator) -> None:
         columns: Columns = cost.columns
         self._cost, self._feature_of = cost, columns.feature_of
         self._editable = editable
@@ -62,7 +62,7 @@ class HiddenCosts:
         drawn = random.random((2, len(editable), len(columns.feature_of)))
         self._entering = np.where(columns.is_ordered, 1.0, drawn)
 
-    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+    def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
         """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
         pairs = np.arange(len(targets))
         shifts = self._cost.shifts(targets, people, pairs, pairs)
@@ -96,7 +96,7 @@ class HiddenWeights:
             for own in weights
         ]
 
-    def of_pairs(self, persons: Indices, people: Floats, targets: Floats) -> Floats:
+    def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
         """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
         found = np.empty(len(targets))
         for person in np.unique(persons):
@@ -119,23 +119,23 @@ class HiddenCostWorld(TruthWorld):
         """The applications that the program's model rejects, in their order."""
         return [t for t in range(self.people) if self.is_rejected(t)]
 
-    def chances(self, applications: Indices, targets: Floats) -> Chances:
+    def chances(self, applications: Indices, targets: Array) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D), if it suits them."""
         chances, hidden = super().chances(applications, targets), self._hidden_of(applications, targets)
         taken = hidden <= self.most
         execution = np.where(taken, np.exp(-self._nu * np.where(taken, hidden, 0.0)), 0.0)
         return chances._replace(execution=execution)
 
-    def easiest(self, t: int, targets: Floats) -> int:
+    def easiest(self, t: int, targets: Array) -> int:
         """The index of the option that costs application t least; the first of equals."""
         return int(self._hidden_of(np.full(len(targets), t), targets).argmin())
 
-    def pick(self, t: int, targets: Floats) -> int | None:
+    def pick(self, t: int, targets: Array) -> int | None:
         """The index of the option that application t takes; None for none."""
         costs = self._hidden_of(np.full(len(targets), t), targets)
         return int(costs.argmin()) if costs.min(initial=np.inf) <= self.most else None
 
-    def _hidden_of(self, applications: Any, targets: Floats) -> Floats:
+    def _hidden_of(self, applications: Any, targets: Array) -> Array:
         people = self._encoded[self.row_of[applications]]
         return self._hidden.of_pairs(self._rounds[applications], people, np.asarray(targets, dtype=np.float64))
 
@@ -154,7 +154,7 @@ class PreferenceWorld(HiddenCostWorld):
         self.shares = shares_of(cost.columns.movable, random)
         self.draw(cost, random.random((self.rejected, len(self.shares))) < self.shares, random)
 
-    def draw(self, cost: SampledCost, editable: NDArray[np.bool_], random: np.random.Generator) -> None:
+    def draw(self, cost: SampledCost, editable: Mask, random: np.random.Generator) -> None:
         """Draw how hard each of S rejected people finds the features ``editable`` (S, F) that they can change."""
         self._hidden = HiddenCosts(cost, editable, random)
 
@@ -180,7 +180,7 @@ class WeightWorld(HiddenCostWorld):
         self._hidden = HiddenWeights(cost, self.rejected, draws.generator(seed, draws.PREFERENCES))
         self._cheapest: dict[int, float] = {}
 
-    def offer(self, whose: Indices, targets: Floats) -> None:
+    def offer(self, whose: Indices, targets: Array) -> None:
         """Say what can be suggested to whom, so that also the cheapest of it is known."""
         super().offer(whose, targets)
         for t in self.rejected_applications:
@@ -189,7 +189,7 @@ class WeightWorld(HiddenCostWorld):
                 cheapest = float(self._hidden_of(np.full(len(own), t), own).min())
                 self._cheapest[t] = min(cheapest, self._cheapest.get(t, math.inf))
 
-    def excess(self, t: int, target: Floats) -> float | None:
+    def excess(self, t: int, target: Array) -> float | None:
         """The share by which a target (D,) costs application t more than the cheapest one that was offered.
 
         None where nothing was, or it costs nothing.

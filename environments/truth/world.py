@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
+from ...agents.arrays import Array as Array
+from ...agents.arrays import Indices as Indices
 from ...agents.costs import execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Option
@@ -21,9 +22,6 @@ from .conditions import Conditions
 from .contract import Truth
 from .improvement import Improvement
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
 ROUNDS_AT_ONCE = 5000
 """Bounds the memory of ``offer``."""
 
@@ -35,9 +33,9 @@ class Chances(NamedTuple):
     """What options would lead to, (P,) each: the probability that a person who carries one out improves, that they
     carry it out, and its l1 cost."""
 
-    improvement: Floats
-    execution: Floats
-    cost: Floats
+    improvement: Array
+    execution: Array
+    cost: Array
 
 
 class TruthWorld(Arrivals):
@@ -104,7 +102,7 @@ class TruthWorld(Arrivals):
         self._draw(truth, seed, conditions)
         self.shift = int(self.rejected * conditions.shift_at)
         """The number of rejected people who are served before features stop helping."""
-        self._best: Floats | None = None
+        self._best: Array | None = None
 
     def _draw(self, truth: Truth, seed: int, conditions: Conditions) -> None:
         features = self._base.features
@@ -148,7 +146,7 @@ class TruthWorld(Arrivals):
     # --- people ----------------------------------------------------------------------------------------------------
 
     @property
-    def distinct(self) -> Floats:
+    def distinct(self) -> Array:
         """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
         return self._encoded
 
@@ -157,7 +155,7 @@ class TruthWorld(Arrivals):
         """The row of each application in ``distinct``, (T,)."""
         return self._people.row_of
 
-    def targets(self, t: int, options: Sequence[Option]) -> Floats:
+    def targets(self, t: int, options: Sequence[Option]) -> Array:
         """What application t would become by each of N options, encoded, (N, D)."""
         row = self.application(t)[1]
         rows = [{**row, **{change.feature: change.target for change in option.changes}} for option in options]
@@ -165,7 +163,7 @@ class TruthWorld(Arrivals):
 
     # --- the truth -------------------------------------------------------------------------------------------------
 
-    def chances(self, applications: Indices, targets: Floats) -> Chances:
+    def chances(self, applications: Indices, targets: Array) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D)."""
         before, rounds = self._encoded[self.row_of[applications]], self._rounds[applications]
         shifted = rounds >= self.shift
@@ -176,7 +174,7 @@ class TruthWorld(Arrivals):
         hardness = (change * self._difficulty[rounds][:, self.codec.feature_of]).sum(axis=1)
         return Chances(improvement, execution_probability(hardness, self._nu), change.sum(axis=1))
 
-    def offer(self, whose: Indices, targets: Floats) -> None:
+    def offer(self, whose: Indices, targets: Array) -> None:
         """Say what can be suggested to whom, so that the oracle knows the best of it, and of earlier offers.
 
         ``whose`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
@@ -200,20 +198,20 @@ class TruthWorld(Arrivals):
         assert self._best is not None, "call `offer` first"
         return float(self._best[self.round_of(t)])
 
-    def expected_reward(self, t: int, targets: Floats) -> float:
+    def expected_reward(self, t: int, targets: Array) -> float:
         """The probability that suggesting these options to application t is rewarded."""
         _, chances = self._taken(t, targets)
         return float(chances.improvement[0] * chances.execution[0])
 
-    def improvement(self, t: int, targets: Floats) -> float:
+    def improvement(self, t: int, targets: Array) -> float:
         """The probability that the person improves who carries out the option that they take up."""
         return float(self._taken(t, targets)[1].improvement[0])
 
-    def cost(self, t: int, targets: Floats) -> float:
+    def cost(self, t: int, targets: Array) -> float:
         """The l1 cost of the option that the person takes up."""
         return float(self._taken(t, targets)[1].cost[0])
 
-    def outcome(self, t: int, targets: Floats) -> DueOutcome | None:
+    def outcome(self, t: int, targets: Array) -> DueOutcome | None:
         """The outcome of suggesting these options to application t; None when there will be none."""
         if not self.is_rejected(t):
             return None
@@ -229,12 +227,12 @@ class TruthWorld(Arrivals):
         number = self.round_of(t)
         return int(self._delay[number]) if self._uniform[number] < expected_reward else None
 
-    def easiest(self, t: int, targets: Floats) -> int:
+    def easiest(self, t: int, targets: Array) -> int:
         """The index of the option that is easiest for application t; the first of equals."""
         change = np.abs(targets - self._encoded[self.row_of[t]])
         difficulty = self._difficulty[self.round_of(t)][self.codec.feature_of]
         return int((change * difficulty).sum(axis=1).argmin())
 
-    def _taken(self, t: int, targets: Floats) -> tuple[int, Chances]:
+    def _taken(self, t: int, targets: Array) -> tuple[int, Chances]:
         option = self.easiest(t, targets)
         return option, self.chances(np.array([t]), targets[option : option + 1])

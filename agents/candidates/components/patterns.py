@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array
+
 UNKNOWN = -1
 
 
@@ -25,7 +27,7 @@ class Patterns:
     array([ 1, -1])
     """
 
-    def __init__(self, rows: NDArray[np.float64]) -> None:
+    def __init__(self, rows: Array) -> None:
         self._numbers: dict[bytes, int] = {}
         for key in _keys(rows):
             self._numbers.setdefault(key, len(self._numbers))
@@ -36,12 +38,12 @@ class Patterns:
         """The number of distinct rows."""
         return len(self._numbers)
 
-    def find(self, rows: NDArray[np.float64]) -> NDArray[np.int64]:
+    def find(self, rows: Array) -> NDArray[np.int64]:
         """The number of each row of shape (n, d), ``UNKNOWN`` where no row is equal to it."""
         return np.fromiter((self._numbers.get(key, UNKNOWN) for key in _keys(rows)), dtype=np.int64, count=len(rows))
 
 
-def _keys(rows: NDArray[np.float64]) -> list[bytes]:
+def _keys(rows: Array) -> list[bytes]:
     # Adding 0 turns -0 into 0, so that equal numbers have equal bytes.
     data = (rows + 0.0).tobytes()
     width = 8 * rows.shape[1]

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Mask
 from ...compiled import compiled
 from ..contract import Array
 
@@ -44,10 +45,10 @@ MOST_OPEN = 60
 Person = tuple[Array, Array, Array, Array]
 """Of each of M features: own value, sign of a helpful change, theta, and the gain in log odds for a unit of change."""
 
-Features = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+Features = tuple[Mask, Mask]
 """Which of M features are free to change, and which of these stay at the end of their room."""
 
-Sides = tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]
+Sides = tuple[Array, Array, Mask, Mask]
 """The changes that gain too little and those that gain enough, and for both which of them are on the convex part."""
 
 
@@ -232,7 +233,7 @@ def total_loss(change: Array, person: Person) -> float:
 
 
 @compiled
-def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person, z: Array, change: Array) -> bool:
+def spread(missing: float, free: Mask, room: Array, person: Person, z: Array, change: Array) -> bool:
     """Write the changes of the ``free`` features that gain what is missing at least loss; say whether they do.
 
     Only their convex parts are used: all have one slope, those with too little room stay at its end. Newton's method on
@@ -267,7 +268,7 @@ def spread(missing: float, free: NDArray[np.bool_], room: Array, person: Person,
 
 
 @compiled
-def common_z(missing: float, free: NDArray[np.bool_], room: Array, person: Person) -> float:
+def common_z(missing: float, free: Mask, room: Array, person: Person) -> float:
     """A start: one z, so one success probability, for all. Small changes are about as 1 / z."""
     own, sign, theta, gain = person
     common = 4.0
@@ -369,7 +370,7 @@ def respond(
     known: tuple[Array, Array, Array],
     z: Array,
     change: Array,
-    from_root: NDArray[np.bool_],
+    from_root: Mask,
 ) -> tuple[float, float]:
     """Write every feature's best change in its interval at a log ``price``; return the values' sum, and the gain.
 
@@ -392,7 +393,7 @@ def respond(
 
 @compiled
 def refined(
-    missing: float, change: Array, from_root: NDArray[np.bool_], room: Array, person: Person, z: Array, plan: Array
+    missing: float, change: Array, from_root: Mask, room: Array, person: Person, z: Array, plan: Array
 ) -> float:
     """Write the best plan that keeps the changes which are not ``from_root``; return its loss, infinite without one.
 

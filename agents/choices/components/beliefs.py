@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from ...arrays import Array, Mask
 
 
 class FeatureBeliefs(NamedTuple):
@@ -23,4 +20,4 @@ class FeatureBeliefs(NamedTuple):
     omega_sd: Array
     difficulty: Array
     log_difficulty_sd: Array
-    seen: NDArray[np.bool_]
+    seen: Mask

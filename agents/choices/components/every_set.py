@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array, Indices
 from ...compiled import compiled
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST_DECREASE = 1e-9
 """A set is better than an earlier one where its EMC is less by more than this share: less is rounding."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Indices
 from ...compiled import compiled
 from ..contract import Array
 
-Indices = NDArray[np.intp]
 OptionArrays = tuple[Array, Indices, Array, Indices, Array]
 Regression = tuple[Array, Array, Array, Array]
 """``information`` (D, D), ``target`` (D,), ``weights`` (D,), ``stats`` (4,)."""

@@ -20,12 +20,9 @@ Functions: the bounds of ``greedy``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array, Indices
 from ...compiled import compiled
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST_DECREASE = 1e-12
 """A swap lowers the EMC by more than this share of it: less is rounding."""

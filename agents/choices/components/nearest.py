@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Indices
 from ...compiled import compiled
 from ..contract import Array
 
@@ -14,7 +14,7 @@ BLOCK = 64
 """The number of points in a box, which are compared with another point together."""
 
 
-def nearest_others(points: Array) -> NDArray[np.intp]:
+def nearest_others(points: Array) -> Indices:
     """The index of the nearest other point of each of the points (K, D) by l1 distance, shape (K,).
 
     Among equally near points it is the first; a single point is its own neighbour. The points are divided into boxes,
@@ -36,9 +36,9 @@ def nearest_others(points: Array) -> NDArray[np.intp]:
     return neighbour
 
 
-def _divided(points: Array) -> list[NDArray[np.intp]]:
+def _divided(points: Array) -> list[Indices]:
     """The points in boxes of at most ``BLOCK``, by halving along the widest column."""
-    done: list[NDArray[np.intp]] = []
+    done: list[Indices] = []
     left = [np.arange(len(points))]
     while left:
         members = left.pop()
@@ -54,7 +54,7 @@ def _divided(points: Array) -> list[NDArray[np.intp]]:
 
 
 @compiled
-def find_nearest(sides: Array, order: NDArray[np.intp], low: Array, high: Array, neighbour: NDArray[np.intp]) -> None:
+def find_nearest(sides: Array, order: Indices, low: Array, high: Array, neighbour: Indices) -> None:
     """Put the nearest other point of each point into ``neighbour`` (K,).
 
     ``sides`` (boxes, D, BLOCK) are the points, ``order`` (boxes, BLOCK) their indices; infinity and K where a box has
@@ -99,7 +99,7 @@ def can_skip(least: float, first: int, nearest: float, k: int) -> bool:
 
 @compiled
 def nearer(
-    point: Array, side: Array, order: NDArray[np.intp], own: int, nearest: float, k: int, distance: Array
+    point: Array, side: Array, order: Indices, own: int, nearest: float, k: int, distance: Array
 ) -> tuple[float, int]:
     """The distance and index of the nearer: point k at distance ``nearest``, or a point of a box other than ``own``."""
     distance[:] = 0.0

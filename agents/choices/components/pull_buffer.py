@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Mask
 from ..contract import Array, State
 
 NO_STEP = -1
@@ -68,7 +69,7 @@ class PullBuffer:
         return self._rewards[: len(self)]
 
     @property
-    def active(self) -> NDArray[np.bool_]:
+    def active(self) -> Mask:
         """Which rows count, shape (n,): all but those taken back."""
         return self._kept[: len(self)]
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Indices, Mask
 from ...compiled import compiled
 from ..contract import Array, State
 from .pull_buffer import PullBuffer
@@ -134,12 +135,12 @@ class Forest:
         for name in ("column", "threshold", "child", "weight", "total", "squares"):
             getattr(self, f"_{name}")[used] = state[name]
 
-    def _leaves(self, pair: Array) -> NDArray[np.intp]:
+    def _leaves(self, pair: Array) -> Indices:
         found = np.empty(len(self), dtype=np.intp)
         leaves(pair, self._all, found)
         return found
 
-    def _used(self) -> NDArray[np.bool_]:
+    def _used(self) -> Mask:
         return np.arange(self._column.shape[1]) < self._nodes[:, None]
 
 
@@ -182,7 +183,7 @@ def grow(sample: Sample, uniform: Array, tree: Nodes) -> int:
 
 @compiled
 def find_split(
-    members: NDArray[np.intp], values: Array, weights: Array, labels: Array, uniform: Array, n: float, s: float
+    members: Indices, values: Array, weights: Array, labels: Array, uniform: Array, n: float, s: float
 ) -> tuple[int, float]:
     """Draw a threshold for each column with the numbers ``uniform`` (C,), and find the column and threshold that lower
     the variance of the labels most; the column is -1 when the rows are all equal.
@@ -213,7 +214,7 @@ def find_split(
 
 
 @compiled
-def partition(members: NDArray[np.intp], values: Array, threshold: float) -> int:
+def partition(members: Indices, values: Array, threshold: float) -> int:
     """Move the rows of a node that go left to the front of ``members``, and return how many there are."""
     middle, back = 0, len(members) - 1
     while middle <= back:
@@ -249,7 +250,7 @@ def score(rows: Array, forest: Nodes, mean: Array, deviation: Array) -> None:
 
 
 @compiled
-def leaves(row: Array, forest: Nodes, found: NDArray[np.intp]) -> None:
+def leaves(row: Array, forest: Nodes, found: Indices) -> None:
     """Put the leaf that a row (C,) reaches in each tree into ``found`` (B,)."""
     column, threshold, child = forest[0], forest[1], forest[2]
     for b in range(len(column)):

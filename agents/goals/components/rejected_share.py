@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from ...arrays import Array
 from ...compiled import compiled
-
-Array = NDArray[np.float64]
 
 EXACT_PEOPLE = 400
 """Up to this many people in all the distributions are computed exactly, beyond it as normal ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ...arrays import Array
 
 PRIOR_PEOPLE = 5.0
 """The weight of the assumption that all who succeed come back in the next round."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-Array = NDArray[np.float64]
+from ...arrays import Array
 
 POINTS = 401
 """Points of the grid."""
@@ -84,7 +83,7 @@ class ScoreDistribution:
         above: Array = ndtr((points[used] - logits[:, None]) / bandwidth) @ (weights[used] / total)
         return above
 
-    def arrays(self) -> dict[str, NDArray[np.float64]]:
+    def arrays(self) -> dict[str, Array]:
         """The arrays of its state, by name; they are written to in place."""
         return {
             "earlier_scores": self.earlier,

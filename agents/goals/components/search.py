@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...arrays import Array
 from ...sigmoid import LARGEST_LOGIT
 from .spread import Spread
-
-Array = NDArray[np.float64]
 
 STEPS = np.array([-1.0, -0.4, -0.125, 0.0, 0.125, 0.4, 1.0])
 """The logits of the candidates, from the last goal, in radii of the search. Success between them is interpolated."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from ...arrays import Array, Indices
 from ...fitted_trees.boosting import gradient_boosting
 from ...fitted_trees.forests import Forest
 from ...sigmoid import logit
@@ -18,7 +18,6 @@ from ...trees import joined
 from ..contract import Labels
 from .ensemble import SMALLEST_SHARE, Ensemble
 
-Floats = NDArray[np.float64]
 Build = Callable[[np.random.RandomState, int], Any]
 
 BAGS = 6
@@ -39,14 +38,14 @@ FAMILIES: Sequence[Build] = (
 BOOSTER, FOREST, REGRESSION = range(3)
 
 
-def fit_ensemble(X: Floats, labels: Labels, seed: int) -> Ensemble | None:
+def fit_ensemble(X: Array, labels: Labels, seed: int) -> Ensemble | None:
     """The models of training rows (n, D) with labels (n,); None where a label has fewer than two rows."""
     if np.bincount(labels, minlength=2).min() < 2:
         return None
     return _ensemble(*fit_families(X, labels, seed), X.shape[1])
 
 
-def fit_families(X: Floats, labels: Labels, seed: int) -> tuple[list[list[Any]], Floats, float]:
+def fit_families(X: Array, labels: Labels, seed: int) -> tuple[list[list[Any]], Array, float]:
     """The models of each family, as scikit-learn fits them; the slope of one model of each (3,); and the intercept."""
     random = np.random.RandomState([seed, SEED])
     bags = list(_bags(labels, random))
@@ -58,16 +57,14 @@ def fit_families(X: Floats, labels: Labels, seed: int) -> tuple[list[list[Any]],
     return fitted, slopes / len(bags), intercept
 
 
-def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[NDArray[np.intp]]:
+def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[Indices]:
     """The rows of each bag: of each label some, and some of each are left out."""
     for _ in range(BAGS):
         rows = [random.permutation(np.flatnonzero(labels == label)) for label in (0, 1)]
         yield np.concatenate([drawn[: min(max(1, round(SHARE * len(drawn))), len(drawn) - 1)] for drawn in rows])
 
 
-def _out_of_bag(
-    models: Sequence[Any], bags: Sequence[NDArray[np.intp]], X: Floats, labels: Labels
-) -> tuple[Floats, Labels]:
+def _out_of_bag(models: Sequence[Any], bags: Sequence[Indices], X: Array, labels: Labels) -> tuple[Array, Labels]:
     """The mean log odds of every row by the models that did not see it, and its label."""
     total, count = np.zeros(len(X)), np.zeros(len(X))
     for model, bag in zip(models, bags, strict=True):
@@ -78,7 +75,7 @@ def _out_of_bag(
     return total[seen] / count[seen], labels[seen]
 
 
-def _calibrated(log_odds: Floats, labels: Labels) -> tuple[float, float]:
+def _calibrated(log_odds: Array, labels: Labels) -> tuple[float, float]:
     """Platt's slope and intercept; a slope of 0 where the log odds do not tell the labels apart."""
     desired, rows = int(labels.sum()), len(labels)
     others = rows - desired
@@ -89,7 +86,7 @@ def _calibrated(log_odds: Floats, labels: Labels) -> tuple[float, float]:
     return max(0.0, float(curve.coef_[0, 0])), float(curve.intercept_[0])
 
 
-def _ensemble(fitted: Sequence[Sequence[Any]], weights: Floats, intercept: float, columns: int) -> Ensemble:
+def _ensemble(fitted: Sequence[Sequence[Any]], weights: Array, intercept: float, columns: int) -> Ensemble:
     """The models on the scale of the log odds; ``weights`` (3,) are those of one model of each family."""
     boosters = [
         gradient_boosting(model, columns).mapped(weights[BOOSTER], 0.0, logistic=True) for model in fitted[BOOSTER]

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
+from ....agents.arrays import Array
 from ....agents.costs import SampledCost
 from ....environments.rounds import Scoreboard
 from ....environments.skills import SPEC, Passing, skilled_people
 from ....environments.truth import PreferenceWorld, Truth, TruthWorld
-from ....environments.truth.world import Floats
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
 from ....schemas.table import Table
@@ -209,7 +209,7 @@ class OptionsFigures(Figures):
         return [Section("Options for people whose preferences nobody knows", rows, lines)]
 
 
-def picks_believing(shares: Floats | None, program: Program, world: PreferenceWorld) -> Places:
+def picks_believing(shares: Array | None, program: Program, world: PreferenceWorld) -> Places:
     """What people would take of the options of a program that believes in these shares of them who can change each
     feature, (F,); None for a program that nobody has told anything."""
     preferences, learner = program.preferences(), program.learner()
