@@ -53,8 +53,7 @@ class Objective(NamedTuple):
 
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""
-        value: Array = -np.logaddexp(0.0, -log_odds) - self.nu * cost
-        return value
+        return -np.logaddexp(0.0, -log_odds) - self.nu * cost
 
     def loss_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """What the best options have least of, (P,): the cost, or the negative value.

@@ -43,8 +43,7 @@ class Outlook(NamedTuple):
     @property
     def log_probability(self) -> Array:
         """The logarithm of how probably each option helps who carries it out, (P,)."""
-        found: Array = -np.logaddexp(0.0, -self.log_odds)
-        return found
+        return -np.logaddexp(0.0, -self.log_odds)
 
     @property
     def main_change(self) -> Indices:

@@ -215,8 +215,7 @@ def check_trees(trees: TreeSum, columns: int) -> TreeSum:
 def down_to_float32(threshold: Array) -> NDArray[np.float32]:
     """The largest float32 not above each threshold: for a float32 x, x <= threshold exactly when x <= this one."""
     near = threshold.astype(np.float32)
-    below: NDArray[np.float32] = np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
-    return below
+    return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def dump_trees(trees: TreeSum) -> bytes:

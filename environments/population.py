@@ -141,8 +141,7 @@ def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Array, Array]:
 
 
 def _stepped(values: Array, step: int, low: int, high: int) -> NDArray[np.int64]:
-    stepped: NDArray[np.int64] = (step * np.round(np.clip(values, low, high) / step)).astype(np.int64)
-    return stepped
+    return (step * np.round(np.clip(values, low, high) / step)).astype(np.int64)
 
 
 def _plain(column: Column) -> Sequence[Value]:

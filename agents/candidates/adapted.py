@@ -170,8 +170,7 @@ class Adapted(ScoringGenerator):
     def _near_enough(self, people: Array, options: _Rows) -> Mask:
         """Which options, by person and best first, cost at most ``DEAREST`` times the person's best."""
         cost = self._costs(people, options.whose, options.steps)
-        near: Mask = cost <= DEAREST * cost[np.searchsorted(options.whose, options.whose)]
-        return near
+        return cost <= DEAREST * cost[np.searchsorted(options.whose, options.whose)]
 
     def _reaching(self, people: Array) -> _Rows:
         """Each person's easiest instances that reach the goal as far as the person may follow them."""

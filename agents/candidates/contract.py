@@ -50,8 +50,7 @@ class Space(NamedTuple):
         """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""
         first = np.searchsorted(self.feature_of, np.arange(len(self.mutable)))
         raw = (self.low + people * self.scale)[:, first]
-        largest: Array = self.ranges.largest(raw)[:, self.feature_of] / self.scale + ROUNDING
-        return largest
+        return self.ranges.largest(raw)[:, self.feature_of] / self.scale + ROUNDING
 
 
 class Proposals(NamedTuple):

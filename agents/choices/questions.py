@@ -143,8 +143,7 @@ class Belief(NamedTuple):
     @property
     def mean_weights(self) -> Array:
         """The expected weights, (P,)."""
-        found: Array = self.probability @ self.weights
-        return found
+        return self.probability @ self.weights
 
 
 class Interview(Generic[S]):

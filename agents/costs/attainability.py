@@ -48,8 +48,7 @@ def success_probability(attainability: Array, theta: Array) -> Array:
     >>> success_probability(np.array([7.0, np.inf]), np.array([0.1, 0.1])).round(3)
     array([0.503, 1.   ])
     """
-    probability: Array = -np.expm1(-theta * attainability)
-    return probability
+    return -np.expm1(-theta * attainability)
 
 
 def plan_success(people: Array, targets: Array, theta: Array) -> Array:

@@ -29,5 +29,4 @@ def execution_probability(cost: Array, nu: float) -> Array:
     ----------
     Kanamori, K., Kobayashi, K., Hara, S. and Takagi, T. (2025). Algorithmic Recourse for Long-Term Improvement. ICML.
     """
-    probability: Array = np.exp(-nu * cost)
-    return probability
+    return np.exp(-nu * cost)

@@ -123,8 +123,7 @@ class Particles:
 
     def expected(self, plans: PlanCosts) -> Array:
         """The expected costs (n,) of n plans."""
-        costs: Array = self.costs(plans) @ self.probability
-        return costs
+        return self.costs(plans) @ self.probability
 
     def update(self, answer: Answer) -> None:
         """Learn from an answer."""

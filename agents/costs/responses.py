@@ -33,8 +33,7 @@ class Response(ABC):
 
     def probability(self, costs: Array) -> Array:
         """The probability (k, S) of each pick under S samples of the costs (k, S)."""
-        probability: Array = (1.0 - self.slip) * self._deliberate(costs) + self.slip / len(costs)
-        return probability
+        return (1.0 - self.slip) * self._deliberate(costs) + self.slip / len(costs)
 
     @abstractmethod
     def _deliberate(self, costs: Array) -> Array:

@@ -135,8 +135,7 @@ class Capacity(RoundGoal):
         """The probabilities (j, F) that people reach a higher goal of an earlier round in the next one."""
         chance = np.minimum(prospects.open_success * rates[self._returns.place(prospects.open_lag)], 1.0)
         rows = chance > NEGLIGIBLE
-        ahead: Array = chance[rows, None] * (prospects.open_goal[rows, None] > scores + ROUNDING)
-        return ahead
+        return chance[rows, None] * (prospects.open_goal[rows, None] > scores + ROUNDING)
 
     def _newcomers_ahead(self, logits: Array) -> Array:
         """The probabilities (m, F) that newcomers reach each score; the last of them for a part of a person."""

@@ -149,5 +149,4 @@ def reward(reliability: Array, feasibility: Array, settings: Settings) -> Array:
         np.nan_to_num(weight * (1.0 + 0.9 * np.log(np.maximum(share, LEAST_SHARE))))
         for weight, share in ((settings.alpha, reliability), (settings.tau, feasibility))
     ]
-    earned: Array = terms[0] + terms[1]
-    return earned
+    return terms[0] + terms[1]

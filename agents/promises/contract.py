@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import Indices as Indices
 from ..parameters import Equipped
 from ..scores import LinearScore as LinearScore
 from ..scores import Score as Score
 from ..sigmoid import scalar_logit
 from .ball import Array as Array
 from .ball import LpBall, alpha_max
+
+Counts = NDArray[np.intp]
 
 
 class Promise(Equipped, ABC):
@@ -138,5 +140,5 @@ class Certified(Promise):
     """Whether a bundle's calibration that names no promise, as in bundles of earlier versions, is one of this."""
 
     @abstractmethod
-    def certified(self, targets: Array, required: float = 0.5) -> Indices:
+    def certified(self, targets: Array, required: float = 0.5) -> Counts:
         """How many of the certifying retrains accept each target (n, D), (n,)."""

@@ -20,19 +20,16 @@ def attainability(people: Array, targets: Array) -> Array:
 
 def success_probability(people: Array, targets: Array, beta: float, difficulty: Array) -> Array:
     r"""The probability that each change succeeds, (n, D), equation 8: $1 - \exp(-\beta a / d)$; 1 for no change."""
-    probability: Array = -np.expm1(-beta * np.maximum(attainability(people, targets), 0.0) / difficulty)
-    return probability
+    return -np.expm1(-beta * np.maximum(attainability(people, targets), 0.0) / difficulty)
 
 
 def dropout_probability(gap: Array, reapplications: Indices, settings: Settings) -> Array:
     """The probability (n,) of giving up after a rejection, equation 6."""
     pressure = settings.rho * gap + settings.chi * reapplications + settings.omega * gap * reapplications
-    probability: Array = -np.expm1(-pressure)
-    return probability
+    return -np.expm1(-pressure)
 
 
 def return_probability(gap: Array, waited: Indices, settings: Settings) -> Array:
     """The probability (n,) of coming back in this round after ``waited`` rounds, equations 9 to 11."""
     urgency = waited / settings.horizon
-    probability: Array = (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency
-    return probability
+    return (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency

@@ -99,8 +99,7 @@ def draw_arms(
 
 def approval_plan(people: int, approved_share: float, seed: int) -> Mask:
     """Which applications are to be rejected, (T,). Its generator is its own, so the share changes no other draw."""
-    rejected: Mask = np.random.RandomState([seed, people]).rand(people) >= approved_share
-    return rejected
+    return np.random.RandomState([seed, people]).rand(people) >= approved_share
 
 
 IMPROVEMENT_NOISE = 0.1

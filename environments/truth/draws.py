@@ -38,8 +38,7 @@ def difficulties(seed: int, rounds: int, features: int, conditions: Conditions) 
     common = conditions.feature_spread * generator(seed, FEATURES).standard_normal(features)
     own = conditions.person_spread * generator(seed, PEOPLE).standard_normal((rounds, features))
     mean = (conditions.feature_spread**2 + conditions.person_spread**2) / 2
-    multiples: Array = np.exp(common + own - mean)
-    return multiples
+    return np.exp(common + own - mean)
 
 
 def generator(seed: int, kind: int) -> np.random.Generator:

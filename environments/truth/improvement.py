@@ -39,8 +39,7 @@ class Improvement:
         p0 = self._truth.probability(before)
         p1 = self._truth.probability(np.where(self._ineffective, before, after))
         same = np.maximum(p1 - p0, 0.0) / np.maximum(1.0 - p0, np.finfo(np.float64).tiny)
-        probability: Array = self._luck_kept * same + (1.0 - self._luck_kept) * p1
-        return probability
+        return self._luck_kept * same + (1.0 - self._luck_kept) * p1
 
     def without(self, columns: Mask) -> Improvement:
         """The same where changes of these encoded columns (D,) have no effect either."""

@@ -160,8 +160,7 @@ class AimedSearch:
         by_score = [(odds, np.zeros_like(odds), odds) for _, _, odds in (base.effects, moves.effects)]
         highest, far = combined(base.steps, by_score[0], feature, by_score[1], (own[1], own[1]), 0.0, -np.inf, PER_SET)
         best = np.argsort(-worth, kind="stable")[:EXTENDED], np.argsort(-highest, kind="stable")[:FARTHEST]
-        chosen: Indices = np.concatenate([pairs[best[0]], far[best[1]]])
-        return chosen
+        return np.concatenate([pairs[best[0]], far[best[1]]])
 
     def _useful(self, single: Targets) -> Targets:
         """The single moves that no other replaces, at most ``MOST_MOVES``, and the farthest, in their order."""
@@ -178,8 +177,7 @@ class AimedSearch:
         changed = measured.steps[accepted] != 0
         order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(measured)[accepted], kind="stable")
         _, first = np.unique(_sets(changed)[order], return_index=True)
-        best: Indices = accepted[order[np.sort(first)]]
-        return best
+        return accepted[order[np.sort(first)]]
 
     def _offered(self, measured: Targets) -> AimedOptions:
         far, near = self._far_and_near(measured)
@@ -250,8 +248,7 @@ def _fewer(steps: Steps) -> Steps:
     row, feature = np.nonzero(steps)
     fewer = steps[row]
     fewer[np.arange(len(row)), feature] = 0
-    left: Steps = fewer[fewer.any(axis=1)]
-    return left
+    return fewer[fewer.any(axis=1)]
 
 
 def _new(steps: Steps, known: Steps) -> Steps:

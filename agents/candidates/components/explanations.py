@@ -170,8 +170,7 @@ def best_rows(steps: Steps, score: Array, most_changes: int, count: int) -> Step
     start = np.zeros((1, steps.shape[1]), dtype=np.int64)
     rows = np.concatenate([steps[best], *without, start])
     _, first = np.unique(rows, axis=0, return_index=True)
-    distinct: Steps = rows[np.sort(first)]
-    return distinct
+    return rows[np.sort(first)]
 
 
 def _without_one(steps: Steps) -> Steps:

@@ -113,8 +113,7 @@ class Grid:
     def raw(self, rows: Array) -> Array:
         """The raw value of each number, and the rank of each level, (..., M) of rows (..., D)."""
         columns, _, _, unit, low, scale = self.layout
-        raw: Array = np.rint((low + rows[..., columns] * scale) * unit) / unit
-        return raw
+        return np.rint((low + rows[..., columns] * scale) * unit) / unit
 
     def sizes(self, person: Array, rows: Array) -> Array:
         """How much each movable feature of ``rows`` (R, D) differs from a person's, (R, M): the sum of its columns."""

@@ -120,5 +120,4 @@ def _gain(gain: Array, _: Array) -> Array:
 
 
 def _gain_for_cost(sample: int, stop: float, gain: Array, costs: Array) -> Array:
-    worth: Array = gain / np.maximum(costs[:, sample] - stop, LEAST_COST)
-    return worth
+    return gain / np.maximum(costs[:, sample] - stop, LEAST_COST)

@@ -32,8 +32,7 @@ class ReturnRates:
         """The shares (T,) of predicted successes that come back successful after 1, ..., T rounds."""
         prior = np.zeros(self.horizon)
         prior[0] = PRIOR_PEOPLE
-        rates: Array = (self.returned + prior) / (self.predicted + PRIOR_PEOPLE)
-        return rates
+        return (self.returned + prior) / (self.predicted + PRIOR_PEOPLE)
 
     def observe(self, lag: NDArray[np.int64]) -> None:
         """Learn from a round: the lags (r,) of those who came back successful in it."""
