@@ -185,6 +185,11 @@ class OptionBatch(NamedTuple):
         fields = (people[person], arms, points, arms if point is arm else point[own], carried_out, expected, sampled)
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
+    def index_of(self, person: int, arm: int) -> int:
+        """The index of one person's option of an arm, in the arrays of shape (P,)."""
+        first = self.first.item(person)
+        return first + int(self.arm[first : self.last[person]].searchsorted(arm))
+
     def select(self, rows: Indices | slice) -> OptionBatch:
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
         return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])

@@ -4,7 +4,7 @@ from ..parameters import Interval, Parameter
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
 from .components.beliefs import FeatureBeliefs
-from .contract import BatchPick, Choice, FixedChoice, Pick, Pull, State, select_one_by_one
+from .contract import Choice, FixedChoice, Pick, Pull, State
 from .emc import EMC
 from .exploration import Exploration
 from .linucb import LinUCB
@@ -17,7 +17,6 @@ registry = Registry(Choice, __name__, __path__)  # type: ignore[type-abstract]
 
 __all__ = [
     "EMC",
-    "BatchPick",
     "BwOUCB",
     "Choice",
     "Exploration",
@@ -33,5 +32,4 @@ __all__ = [
     "Residual",
     "State",
     "registry",
-    "select_one_by_one",
 ]

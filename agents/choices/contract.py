@@ -40,15 +40,6 @@ class Pick(NamedTuple):
         return f"Pick(arm={self.arm}, propensity={self.propensity}, execution={self.execution})"
 
 
-class BatchPick(NamedTuple):
-    """A pick in a batch: ``option_index`` is the index of its option in the batch's arrays."""
-
-    option_index: int
-    propensity: float
-    execution: float
-    context: bytes = b""
-
-
 class Pull(NamedTuple):
     """An earlier pick, as the caller kept it. Step and arm identify it.
 
@@ -194,12 +185,12 @@ class Choice(Equipped, ABC):
 
     def select_batch(
         self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
-    ) -> list[tuple[BatchPick, ...]]:
+    ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one after the other, while nothing is learned: what n calls of ``select`` do.
 
         ``random`` gives the generator of the i-th person's step.
         """
-        return select_one_by_one(batch, lambda options, draw: self.select(options, max_options, draw), random)
+        return [self.select(batch.of(i), max_options, partial(random, i)) for i in range(len(batch))]
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
@@ -344,20 +335,6 @@ def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:
     drawn = [pick.propensity for pick in picks if pick.propensity < 1.0]
     share = len(drawn) * drawn[0] if drawn else 1.0
     return tuple([pick if pick.propensity == 1.0 else pick._replace(propensity=share) for pick in picks])
-
-
-def select_one_by_one(
-    batch: OptionBatch,
-    select: Callable[[Options, Callable[[], np.random.Generator]], Sequence[Pick]],
-    random: Callable[[int], np.random.Generator],
-) -> list[tuple[BatchPick, ...]]:
-    """The picks of a batch, from a call of ``select`` for each person."""
-    selected = []
-    for i, first in enumerate(batch.first.tolist()):
-        options = batch.of(i)
-        picks = select(options, partial(random, i))
-        selected.append(tuple(BatchPick(first + int(options.arm.searchsorted(pick.arm)), *pick[1:]) for pick in picks))
-    return selected
 
 
 def _sizes(arrays: _Arrays) -> str:

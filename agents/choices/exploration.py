@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..options import OptionBatch, Options
-from .contract import BatchPick, Choice, Pick, select_one_by_one
+from .contract import Choice, Pick
 
 
 class Exploration(NamedTuple):
@@ -53,11 +54,9 @@ class Exploration(NamedTuple):
         max_options: int,
         random: Callable[[int], np.random.Generator],
         coins: Iterator[np.random.Generator],
-    ) -> list[tuple[BatchPick, ...]]:
+    ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
-        return select_one_by_one(
-            batch, lambda options, draw: self.select(options, max_options, draw, next(coins)), random
-        )
+        return [self.select(batch.of(i), max_options, partial(random, i), next(coins)) for i in range(len(batch))]
 
 
 def force(

@@ -14,10 +14,10 @@ from ..arrays import Indices
 from ..compiled import compiled
 from ..options import OptionBatch, Options
 from ..parameters import Interval
-from .contract import Array, BatchPick, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, State
 
 # One is made for every pick. This is several times as fast as a call of the class.
-_batch_pick = partial(tuple.__new__, BatchPick)
+_pick = partial(tuple.__new__, Pick)
 _NONE: Indices = np.zeros(0, dtype=np.intp)
 
 
@@ -120,15 +120,15 @@ class LinUCB(Choice):
         batch: OptionBatch,
         max_options: int,
         random: Callable[[int], np.random.Generator],
-    ) -> list[tuple[BatchPick, ...]]:
+    ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, in one compiled loop where any options may stand beside each other."""
         if batch.samples is not None or (batch.outlook is not None and max_options > 1):
             return super().select_batch(batch, max_options, random)
         people = batch.first, batch.last, batch.arm, batch.execution
-        places = np.empty((len(batch.first), max_options), dtype=np.intp)
-        executions = np.empty(places.shape)
-        pick_in_turn(people, places, executions, self._arms, self._recent, self._clock, self._constants)
-        return list(map(_picks_of, places.tolist(), executions.tolist()))
+        picked = np.empty((len(batch.first), max_options), dtype=np.intp)
+        executions = np.empty(picked.shape)
+        pick_in_turn(people, picked, executions, self._arms, self._recent, self._clock, self._constants)
+        return list(map(_picks_of, picked.tolist(), executions.tolist()))
 
     def update(self, pull: Pull, reward: float) -> None:
         """Add a reward in [0, 1] to the estimate of its arm."""
@@ -162,15 +162,15 @@ class LinUCB(Choice):
         self._clock[:] = int(state["t"]), 0
 
 
-def _picks_of(places: list[int], executions: list[float]) -> tuple[BatchPick, ...]:
-    """One person's picks, without the places of those that there are not."""
-    return tuple([_batch_pick((place, 1.0, e, b"")) for place, e in zip(places, executions, strict=True) if place >= 0])
+def _picks_of(arms: list[int], executions: list[float]) -> tuple[Pick, ...]:
+    """One person's picks, without those that there are not."""
+    return tuple([_pick((arm, 1.0, e, b"")) for arm, e in zip(arms, executions, strict=True) if arm >= 0])
 
 
 @compiled
 def pick_in_turn(
     people: tuple[Indices, Indices, Indices, Array],
-    places: Indices,
+    picked: Indices,
     executions: Array,
     arms: Array,
     recent: Array,
@@ -179,20 +179,20 @@ def pick_in_turn(
 ) -> None:
     """Take the steps of n people, who get up to m options each, in place.
 
-    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``places`` (n, m)
-    takes the places of the picks in ``arm``, best first and -1 for those that there are not, ``executions`` (n, m)
-    their execution probabilities. The other arguments are those of ``pull_best``.
+    ``people`` are ``first``, ``last`` (n,), ``arm`` and ``execution`` (P,), as in ``OptionBatch``. ``picked`` (n, m)
+    takes the arms of the picks, best first and -1 for those that there are not, ``executions`` (n, m) their execution
+    probabilities. The other arguments are those of ``pull_best``.
     """
     first, last, arm, execution = people
     for i in range(len(first)):
         clock[0] += 1
-        own, picks = slice(first[i], last[i]), places[i]
+        own, picks = slice(first[i], last[i]), picked[i]
         count = min(len(picks), last[i] - first[i])
         for rank in range(count):
             picks[rank] = pull_best(arm[own], execution[own], picks[:rank], arms, recent, clock, constants)
         for rank in range(len(picks)):
-            picks[rank] = picks[rank] + first[i] if rank < count else -1
-            executions[i, rank] = execution[picks[rank]] if rank < count else 0.0
+            executions[i, rank] = execution[first[i] + picks[rank]] if rank < count else 0.0
+            picks[rank] = arm[first[i] + picks[rank]] if rank < count else -1
 
 
 @compiled

@@ -72,7 +72,8 @@ class Onward:
         started = time.process_time()
         picks = self._learner.select_batch(batch, size, np.random.default_rng)
         seconds += time.process_time() - started
-        return Sets(tuple(self._rows(batch, [pick.option_index for pick in own]) for own in picks), rows, seconds)
+        chosen = ([batch.index_of(person, pick.arm) for pick in own] for person, own in enumerate(picks))
+        return Sets(tuple(self._rows(batch, own) for own in chosen), rows, seconds)
 
     def features(self, row: Rows) -> dict[str, Value]:
         """A person's features as an application has them."""

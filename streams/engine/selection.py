@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...agents.choices import Exploration
-from ...agents.choices.contract import BatchPick
+from ...agents.choices import Exploration, Pick
 from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
@@ -165,23 +164,32 @@ def select_for_steps(
 
 
 def _selected(
-    batch: OptionBatch, picks: Sequence[tuple[BatchPick, ...]], objective: Objective
+    batch: OptionBatch, picks: Sequence[tuple[Pick, ...]], objective: Objective
 ) -> list[tuple[Selected, ...]]:
-    picked = [pick[0] for of_person in picks for pick in of_person]
+    picked = [batch.index_of(person, pick.arm) for person, of_person in enumerate(picks) for pick in of_person]
+    index = iter(picked)
     if batch.samples is not None:
         batch = told(batch, picked)
     helps: Iterator[float | None] = repeat(None)
     if objective.aims and picked:
         whose = [person for person, of_person in enumerate(picks) for _ in of_person]
         helps = iter(objective.helps(batch, picked, whose))
-    arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
+    point, cost, execution = batch.point.item, batch.cost.item, batch.execution.item
     return [
         tuple(
             [
                 Selected(
-                    i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context, next(helps)
+                    i := next(index),
+                    arm,
+                    point(i),
+                    cost(i),
+                    execution(i),
+                    propensity,
+                    learner_execution,
+                    context,
+                    next(helps),
                 )
-                for i, propensity, learner_execution, context in of_person
+                for arm, propensity, learner_execution, context in of_person
             ]
         )
         for of_person in picks

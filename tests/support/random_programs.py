@@ -128,8 +128,8 @@ def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) ->
     learner, batch = learner_of(name, drawn, artefacts), drawn.batch
     half = len(batch) // 2
     found: list[Pick | None] = []
-    for step, placed in enumerate(learner.select_batch(batch.select(np.arange(half)), 1, np.random.default_rng)):
-        found.append(Pick(int(batch.arm[placed[0].option_index]), *placed[0][1:]) if placed else None)
+    for step, own in enumerate(learner.select_batch(batch.select(np.arange(half)), 1, np.random.default_rng)):
+        found.append(own[0] if own else None)
         teach(learner, step, found[-1], random)
     restored = learner_of(name, drawn, artefacts)
     restored.restore(learner.state())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from onward.agents.choices import BatchPick, Choice, Pull, select_one_by_one
+from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.choices.components.execution_model import SAMPLE
 from onward.agents.options import OptionBatch, Options
 from onward.tests.support.choice_learners import Make, always, apart, everything, fresh, grid, rewarded
@@ -87,12 +88,10 @@ def test_without_arms_there_is_no_pick(make: Make) -> None:
 def test_a_batch_gives_the_picks_of_single_steps(make: Make, script: Script) -> None:
     steps = [line for line in script.lines if isinstance(line, Step)]
     single, batch = Life(make(script.points)).live(steps), batch_of(steps, script.points)
-    feasible, whole = batch.arm, make(script.points)
-    found = whole.select_batch(batch, 1, np.random.default_rng)
-    assert [len(picks) for picks in found] == [int(pick is not None) for pick in single.picks]
-    for picks, pick in zip(found, single.picks, strict=True):
-        assert [(int(feasible[place]), *rest) for place, *rest in picks] == ([tuple(pick)] if pick else [])
-        assert all(type(one) is BatchPick for one in picks)
+    whole = make(script.points)
+    together = whole.select_batch(batch, 1, np.random.default_rng)
+    assert together == [() if pick is None else (pick,) for pick in single.picks]
+    assert all(type(pick) is Pick and type(pick.arm) is int for picks in together for pick in picks)
     assert frozen(whole) == frozen(single.choice)
 
 
@@ -102,11 +101,11 @@ def test_a_batch_gives_several_options_as_single_steps_do(make: Make, script: Sc
     steps = [line for line in script.lines if isinstance(line, Step)]
     batch = batch_of(steps, script.points)
     one_by_one, together = (Life(make(script.points)).live(script.lines).choice for _ in range(2))
-    found = together.select_batch(batch, most, np.random.default_rng)
-    assert found == select_one_by_one(
-        batch, lambda options, draw: one_by_one.select(options, most, draw), np.random.default_rng
-    )
-    assert all(type(one) is BatchPick for picks in found for one in picks)
+    picked = together.select_batch(batch, most, np.random.default_rng)
+    assert picked == [
+        one_by_one.select(batch.of(i), most, partial(np.random.default_rng, i)) for i in range(len(batch))
+    ]
+    assert all(type(pick) is Pick for picks in picked for pick in picks)
     assert frozen(together) == frozen(one_by_one)
 
 
