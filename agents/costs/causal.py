@@ -199,11 +199,6 @@ class Causal(Cost):
         """The mean weights of the prior, (P,)."""
         return self.prior.mean
 
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """Expected costs of shape (n, K) for candidates (K, D) and people (n, D)."""
-        whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
-        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))
-
     def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """Expected costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
         cost, pairs = np.empty(len(which)), (which, whose)

@@ -86,9 +86,13 @@ class Cost(Parametrised, ABC):
         return None
 
     @abstractmethod
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """Costs of shape (n, K) for candidates (K, D) and people (n, D), both encoded and scaled to [0, 1]."""
-
-    @abstractmethod
     def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
+        """Costs of shape (P,) of candidates ``which`` (P,) of (K, D) for people ``whose`` (P,) of (n, D).
+
+        Both are encoded and scaled to [0, 1].
+        """
+
+    def __call__(self, candidates: Array, people: Array) -> Array:
+        """Costs of shape (n, K) for candidates (K, D) and people (n, D): the same bits."""
+        whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
+        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))

@@ -6,13 +6,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .contract import Array, Columns, Cost, Indices
-from .shifts import Linear, combined, combined_pairs
-
-LINEAR = Linear()
+from .contract import Array, Columns
+from .shifts import Linear, ShiftCost
 
 
-class L1(Cost):
+class L1(ShiftCost):
     """Sum of the absolute changes of all encoded columns.
 
     Every column counts the same per unit of its scaled range, which assumes that crossing the whole range is
@@ -35,17 +33,12 @@ class L1(Cost):
 
     name: ClassVar[str] = "l1"
     uses_population: ClassVar[bool] = False
+    combine: ClassVar[np.ufunc] = np.add
+
+    scale = Linear()
 
     @classmethod
     def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
         """The same cost for everybody."""
         cls.check(parameters)
         return cls()
-
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """Costs of shape (n, K) for candidates (K, D) and people (n, D)."""
-        return combined(LINEAR, np.add, candidates, people)
-
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        return combined_pairs(LINEAR, np.add, candidates, people, which, whose)

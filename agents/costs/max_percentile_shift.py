@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from .contract import Array, Columns, Cost, Indices
-from .shifts import Percentile, combined, combined_pairs
+from .contract import Array, Columns
+from .shifts import Percentile, ShiftCost
 
 
-class MaxPercentileShift(Cost):
+class MaxPercentileShift(ShiftCost):
     """Largest change of a column's percentile in a reference population.
 
     The cost is max over d of |Q_d(candidate) - Q_d(person)|, with Q_d the empirical distribution function of
@@ -41,20 +41,13 @@ class MaxPercentileShift(Cost):
     """
 
     name: ClassVar[str] = "max_percentile_shift"
+    combine: ClassVar[np.ufunc] = np.maximum
 
     def __init__(self, reference: Array) -> None:
-        self._scale = Percentile(reference)
+        self.scale = Percentile(reference)
 
     @classmethod
     def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
         """The cost by the percentiles of a population."""
         cls.check(parameters)
         return cls(reference)
-
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """Costs of shape (n, K), between 0 and 1, for candidates (K, D) and people (n, D)."""
-        return combined(self._scale, np.maximum, candidates, people)
-
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        return combined_pairs(self._scale, np.maximum, candidates, people, which, whose)

@@ -162,11 +162,6 @@ class SampledCost(Cost):
         mean_of_capped(costs, self.cap, mean)
         return mean
 
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """Mean costs of shape (n, K) for candidates (K, D) and people (n, D)."""
-        whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
-        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))
-
     def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
         """Mean costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
         return self.mean(self.costs(self.shifts(candidates, people, which, whose)))

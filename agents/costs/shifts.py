@@ -6,13 +6,13 @@ columns up, or takes the largest.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled
-from .contract import Array, Indices
+from .contract import Array, Cost, Indices
 
 CELLS = 1 << 14
 """Person-candidate pairs worked on at once, so that the two working arrays stay in the processor's cache."""
@@ -67,33 +67,35 @@ class Percentile:
         return ranks
 
 
-def combined(scale: Scale, combine: np.ufunc, candidates: Array, people: Array) -> Array:
-    """The shifts of all columns, combined by ``np.add`` or ``np.maximum`` in the order of the columns: (n, K)."""
-    targets, starts = (np.ascontiguousarray(scale.places(points).T) for points in (candidates, people))
-    cost = np.zeros((len(people), len(candidates)))
-    rows = max(1, CELLS // max(1, len(candidates)))
-    shift = np.empty((rows, len(candidates)))
-    for first in range(0, len(people), rows):
-        block = starts[:, first : first + rows]
-        total, change = cost[first : first + rows], shift[: block.shape[1]]
-        for start, target in zip(block, targets, strict=True):
-            np.subtract(start[:, None], target, out=change)
-            np.abs(change, out=change)
-            combine(total, change, out=total)
-    if scale.unit != 1.0:
-        cost /= scale.unit
-    return cost
+class ShiftCost(Cost):
+    """The shifts of all columns on a scale, combined in the order of the columns by ``np.add`` or ``np.maximum``."""
 
+    combine: ClassVar[np.ufunc]
+    scale: Scale
 
-def combined_pairs(
-    scale: Scale, combine: np.ufunc, candidates: Array, people: Array, which: Indices, whose: Indices
-) -> Array:
-    """The same of candidates ``which`` (P,) for people ``whose`` (P,), (P,)."""
-    cost = np.empty(len(which))
-    combine_pairs(scale.places(candidates), scale.places(people), which, whose, combine is np.maximum, cost)
-    if scale.unit != 1.0:
-        cost /= scale.unit
-    return cost
+    def __call__(self, candidates: Array, people: Array) -> Array:
+        """Costs of shape (n, K) for candidates (K, D) and people (n, D)."""
+        targets, starts = (np.ascontiguousarray(self.scale.places(points).T) for points in (candidates, people))
+        cost = np.zeros((len(people), len(candidates)))
+        rows = max(1, CELLS // max(1, len(candidates)))
+        shift = np.empty((rows, len(candidates)))
+        for first in range(0, len(people), rows):
+            block = starts[:, first : first + rows]
+            total, change = cost[first : first + rows], shift[: block.shape[1]]
+            for start, target in zip(block, targets, strict=True):
+                np.subtract(start[:, None], target, out=change)
+                np.abs(change, out=change)
+                self.combine(total, change, out=total)
+        return self._in_units(cost)
+
+    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
+        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
+        cost, takes_largest = np.empty(len(which)), self.combine is np.maximum
+        combine_pairs(self.scale.places(candidates), self.scale.places(people), which, whose, takes_largest, cost)
+        return self._in_units(cost)
+
+    def _in_units(self, cost: Array) -> Array:
+        return cost if self.scale.unit == 1.0 else cost / self.scale.unit
 
 
 @compiled
