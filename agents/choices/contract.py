@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,14 +14,10 @@ from ..arrays import Array as Array
 from ..evidence import EVIDENCE_UNIT as EVIDENCE_UNIT
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
+from ..states import State as State
+from ..states import check_state
 from .components.beliefs import FeatureBeliefs
 from .components.min_cost import gains
-
-_Arrays = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
-"""Arrays by name, as their shapes and types."""
-
-State = Mapping[str, NDArray[Any]]
-"""Everything a learner has learned: arrays by name. Only those of ``variable_length`` change in size."""
 
 
 class Pick(NamedTuple):
@@ -272,16 +268,7 @@ class Choice(Equipped, ABC):
 
         Arrays of ``variable_length`` may have any length.
         """
-        own = {name: (array.shape, array.dtype) for name, array in self.state().items()}
-        given = {name: (array.shape, array.dtype) for name, array in state.items()}
-        if self._kinds(given) != self._kinds(own):
-            raise ValueError(f"the state holds {_sizes(given)}, this {self.name} {_sizes(own)}: it is another's")
-        for name, array in state.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"the state's {name} holds a number that is not finite: it is damaged")
-
-    def _kinds(self, arrays: _Arrays) -> _Arrays:
-        return {name: (shape[name in self.variable_length :], dtype) for name, (shape, dtype) in arrays.items()}
+        check_state(state, self.state(), self.name, self.variable_length)
 
     def __repr__(self) -> str:
         numbers = {"arms": self.arms, "window": self.window, **self._given}
@@ -335,7 +322,3 @@ def _with_shared_draws(picks: Sequence[Pick]) -> tuple[Pick, ...]:
     drawn = [pick.propensity for pick in picks if pick.propensity < 1.0]
     share = len(drawn) * drawn[0] if drawn else 1.0
     return tuple([pick if pick.propensity == 1.0 else pick._replace(propensity=share) for pick in picks])
-
-
-def _sizes(arrays: _Arrays) -> str:
-    return ", ".join(f"{name} {dtype}{list(shape)}" for name, (shape, dtype) in arrays.items()) or "nothing"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Array as Array
 from ..arrays import Indices, Mask
-
-State = Mapping[str, NDArray[Any]]
+from ..states import State, check_state
 
 LEAST_ATTAINABILITY, MOST_ATTAINABILITY = 1e-9, 1e9
 """What lies beyond fails, or succeeds, whatever the difficulty."""
@@ -110,11 +105,5 @@ class DifficultyPosterior:
         ValueError
             When the state is not one of such a posterior; nothing is changed then.
         """
-        arrays = dict(state)
-        given = arrays.get("log_likelihood")
-        if set(arrays) != {"log_likelihood"} or given is None or given.shape != self._log_likelihood.shape:
-            sizes = {name: array.shape for name, array in arrays.items()}
-            raise ValueError(f"the state holds {sizes}, this posterior log_likelihood {self._log_likelihood.shape}")
-        if not np.isfinite(given).all():
-            raise ValueError("the state's log_likelihood holds a number that is not finite: it is damaged")
-        self._log_likelihood = given.astype(np.float64)
+        check_state(state, self.state(), "posterior")
+        self._log_likelihood = state["log_likelihood"].copy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..arrays import Array, Indices, Mask
 from ..evidence import rounded
+from ..states import State, check_state
 
 STRENGTH = 10.0
 """The number of picks that what is believed before any of them counts as."""
@@ -111,7 +112,7 @@ class Preferences:
             raise ValueError("a pick that has been forgotten in part cannot be taken back")
         self._counts = self._counts - rounded(np.stack(lesson))
 
-    def add(self, evidence: Mapping[str, NDArray[Any]]) -> None:
+    def add(self, evidence: State) -> None:
         """Learn what others have learned from other picks of the same population: the sums of their states.
 
         What is not there is 0.
@@ -122,7 +123,7 @@ class Preferences:
         """``seen`` (F,), of how many people something is known, and ``editable`` (F,), how many would change it."""
         return {"editable": self._counts[0].copy(), "seen": self._counts[1].copy()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> Self:
+    def restore(self, state: State) -> Self:
         """Continue where preferences of the same features stood.
 
         Raises
@@ -130,13 +131,8 @@ class Preferences:
         ValueError
             When the state is not one of such preferences; nothing is changed then.
         """
-        if state.keys() != {"editable", "seen"} or any(each.shape != self._prior.shape for each in state.values()):
-            sizes = {name: each.shape for name, each in state.items()}
-            raise ValueError(f"the state holds {sizes}, these preferences editable and seen {self._prior.shape}")
-        counts = np.stack([state["editable"], state["seen"]]).astype(np.float64)
-        if not np.isfinite(counts).all():
-            raise ValueError("the state's counts are not those of any picks: it is damaged")
-        self._counts = counts
+        check_state(state, self.state(), "population")
+        self._counts = np.stack([state["editable"], state["seen"]])
         return self
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,12 +11,10 @@ from numpy.typing import NDArray
 
 from ..parameters import Equipped
 from ..sigmoid import bounded_logit, bounded_sigmoid
+from ..states import State, check_state
 from .closed_round import Array, ClosedRound, Indices
 from .components.spread import Spread
 from .offset import ConformalOffset
-
-State = Mapping[str, NDArray[Any]]
-"""Everything a goal has learned: arrays by name, of sizes that do not change."""
 
 
 @dataclass(frozen=True)
@@ -165,11 +162,6 @@ class RoundGoal(Equipped, ABC):
             When the state is not one of such a goal; nothing is changed then.
         """
         own = self._all_arrays()
-        sizes, given = ({name: (a.shape, a.dtype) for name, a in arrays.items()} for arrays in (own, state))
-        if sizes != given:
-            raise ValueError(f"the state holds {given}, this {self.name} {sizes}: it is another's")
-        for name, array in state.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"the state's {name} holds a number that is not finite: it is damaged")
+        check_state(state, own, self.name)
         for name, array in state.items():
             own[name][...] = array
