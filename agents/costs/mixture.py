@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from typing import Any
 
 import numpy as np
 
@@ -60,24 +59,6 @@ class GaussianMixture:
         self.particles = PARTICLES
         self._component_of = np.eye(kinds)
         self._factors: Sequence[Array] = [_factor(covariance) for covariance in covariances]
-
-    @classmethod
-    def of_document(cls, document: Mapping[str, Any], parameters: int) -> GaussianMixture:
-        """The prior of a JSON document: ``components``, each with ``probability``, ``mean`` and ``sd``.
-
-        ``sd`` is a number for all weights or a list.
-
-        Raises
-        ------
-        ValueError
-            Where the document is none of a prior over this number of weights.
-        """
-        components = document.get("components")
-        if not isinstance(components, list) or not components:
-            raise ValueError("the prior has no list `components`")
-        parsed = [_component(number, component, parameters) for number, component in enumerate(components)]
-        mass, means, deviations = (np.array(column) for column in zip(*parsed, strict=True))
-        return cls(mass, means, deviations)
 
     @property
     def mean(self) -> Array:
@@ -148,19 +129,3 @@ def _factor(covariance: Array) -> Array:
         raise ValueError("a covariance of the prior is not symmetric, or has a negative variance")
     factor: Array = axes * np.sqrt(np.maximum(variances, 0.0))
     return factor
-
-
-def _component(number: int, component: Any, parameters: int) -> tuple[float, list[float], list[float]]:
-    """Probability, mean and standard deviations of a component of a document."""
-    if not isinstance(component, Mapping) or component.keys() != {"probability", "mean", "sd"}:
-        raise ValueError(f"component {number} of the prior has not the keys probability, mean and sd")
-    deviation = component["sd"]
-    mean, sd = component["mean"], deviation if isinstance(deviation, list) else [deviation] * parameters
-    for name, values in (("mean", mean), ("sd", sd)):
-        if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
-            raise ValueError(f"{name} of component {number} of the prior is no list of numbers")
-        if len(values) != parameters:
-            raise ValueError(f"{name} of component {number} of the prior has {len(values)} numbers, not {parameters}")
-    if not isinstance(component["probability"], int | float):
-        raise ValueError(f"the probability of component {number} of the prior is no number")
-    return float(component["probability"]), mean, sd

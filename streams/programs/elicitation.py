@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
+import numpy as np
 
 from ...agents import candidates, choices, costs
 from ...agents.candidates.plans import PlanGenerator
@@ -12,7 +12,7 @@ from ...agents.choices.questions import InterviewRules
 from ...agents.costs.causal import Causal, CostStructure
 from ...agents.costs.mixture import GaussianMixture
 from ...agents.costs.responses import Logistic, Noiseless, Response
-from ...schemas.spec import Elicitation, ProgramSpec
+from ...schemas.spec import Elicitation, ProgramSpec, WeightPrior
 from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
 
@@ -40,9 +40,11 @@ def causal_cost(spec: ProgramSpec, elicitation: Elicitation, columns: costs.Colu
     number = {feature.name: index for index, feature in enumerate(spec.features)}
     edges = [(number[parent], number[child]) for parent, child in elicitation.influences]
     structure = CostStructure(len(number), edges, floor=0.0, offset=0.0, stop=0.0)
-    document = msgspec.json.decode(msgspec.json.encode(elicitation.prior))
-    prior = GaussianMixture.of_document(document, structure.parameters)
-    return Causal(columns, structure, prior)
+    assert isinstance(elicitation.prior, WeightPrior), "a spec that was read holds the prior itself"
+    kinds = elicitation.prior.components
+    deviations = [np.broadcast_to(kind.sd, structure.parameters) for kind in kinds]
+    mass, means = np.array([kind.probability for kind in kinds]), np.array([kind.mean for kind in kinds])
+    return Causal(columns, structure, GaussianMixture(mass, means, np.array(deviations)))
 
 
 def elicitation_faults(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:

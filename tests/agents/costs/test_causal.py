@@ -112,29 +112,14 @@ def test_a_prior_of_the_wrong_size_is_refused() -> None:
         Causal(COLUMNS, structure, few)
 
 
-COMPONENT = {"probability": 1.0, "mean": [1.0, 2.0], "sd": 0.5}
-
-
 @pytest.mark.parametrize(
-    ("document", "line"),
+    ("mass", "mean", "sd", "line"),
     [
-        ({}, "no list `components`"),
-        ({"components": []}, "no list `components`"),
-        ({"components": [{"mean": [1.0]}]}, "component 0 of the prior has not the keys"),
-        ({"components": [COMPONENT | {"mean": [1.0]}]}, "has 1 numbers, not 2"),
-        ({"components": [COMPONENT | {"mean": ["a", "b"]}]}, "is no list of numbers"),
-        ({"components": [COMPONENT | {"sd": -1.0}]}, "negative standard deviation"),
-        ({"components": [COMPONENT | {"probability": 0.5}]}, "with a sum of 1"),
-        ({"components": [COMPONENT | {"probability": None}]}, "is no number"),
-        ({"components": [COMPONENT | {"mean": [float("nan"), 1.0]}]}, "not finite"),
+        (1.0, 1.0, -1.0, "negative standard deviation"),
+        (0.5, 1.0, 0.5, "with a sum of 1"),
+        (1.0, float("nan"), 0.5, "not finite"),
     ],
 )
-def test_a_document_that_is_no_prior_is_refused(document: dict[str, object], line: str) -> None:
+def test_numbers_that_are_no_prior_are_refused(mass: float, mean: float, sd: float, line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        GaussianMixture.of_document(document, 2)
-
-
-def test_a_document_says_what_the_prior_is() -> None:
-    found = GaussianMixture.of_document({"components": [COMPONENT]}, 2)
-    assert found.means.tolist() == [[1.0, 2.0]]
-    np.testing.assert_allclose(found.covariances, [np.eye(2) * 0.25])
+        GaussianMixture(np.array([mass]), np.array([[mean, 2.0]]), np.array([[sd, 0.5]]))
