@@ -66,14 +66,10 @@ class Adapted(ScoringGenerator):
 
     Parameters
     ----------
-    space
-        The rules of the features.
     instances
         Encoded rows that the program's first model accepts, (K, D).
     objective
         Which instances are best. Its cost is what makes a change expensive.
-    score, goal
-        The current model, and what its score must reach.
     """
 
     name: ClassVar[str] = "adapted"
@@ -116,13 +112,7 @@ class Adapted(ScoringGenerator):
         return Proposals.of_targets(whose, arm, points)
 
     def explain(self, person: Array) -> Explanation:
-        """How far the instances lead, and the smallest relaxation of the rules that would help.
-
-        Raises
-        ------
-        ValueError
-            When the person has an option.
-        """
+        """How far the instances lead, and the smallest relaxation of the rules that would help."""
         options = self._options(person[np.newaxis])
         if len(options.arm):
             raise ValueError(f"{len(options.arm)} options are feasible for this person")

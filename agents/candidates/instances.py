@@ -158,11 +158,6 @@ class RecourseInstances(CandidateGenerator):
         The detail is a sentence that is true for this person. It names the features that may change, and where a rule
         forbids some of their changes, those by which it excludes all instances that the rules before it left: each that
         does so alone, or, where only several together do, all that take part. No immutable feature is named.
-
-        Raises
-        ------
-        ValueError
-            When the person has a feasible instance.
         """
         left = np.ones(len(self.arms), dtype=bool)
         if not left.any():

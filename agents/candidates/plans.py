@@ -74,12 +74,6 @@ class PlanGenerator(Search):
 
     Parameters
     ----------
-    space
-        The rules of the features.
-    objective
-        Its cost is what steps cost; and what helps, where options are to help.
-    score, goal
-        The current model, and what its score must reach.
     steps
         The most steps of a plan.
     rows
@@ -114,13 +108,7 @@ class PlanGenerator(Search):
         )
 
     def explain(self, person: Array) -> Explanation:
-        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
-
-        Raises
-        ------
-        ValueError
-            When the person has an option.
-        """
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         if count := len(self._best_of_sets(person).arm):
             raise ValueError(f"{count} options are feasible for this person")
         return super().explain(person)

@@ -88,12 +88,6 @@ class Search(ScoringGenerator):
 
     Parameters
     ----------
-    space
-        The rules of the features.
-    objective
-        What options are compared by.
-    score, goal
-        The current model, and what its score must reach.
     dearest
         How many times the cost of a person's best option their other options may cost, where they are to help.
     """
@@ -170,13 +164,7 @@ class Search(ScoringGenerator):
         return _Options(whose[keep], arm[keep], points[keep])
 
     def explain(self, person: Array) -> Explanation:
-        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
-
-        Raises
-        ------
-        ValueError
-            When the person has an option.
-        """
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         aimed = [] if self._aimed is None else self._aimed_options(0, person, self._aimed).arm.tolist()
         options, best, proven = self._options(person)
         if options or aimed:

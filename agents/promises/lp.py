@@ -10,7 +10,7 @@ from ..parameters import Interval
 from .ball import LpBall
 from .calibration import drift_radius, linear_parameters
 from .contract import LinearScore, Score
-from .radius import LinearModels, Quantile, Radius, RadiusPromise
+from .radius import Quantile, Radius, RadiusPromise
 
 
 class LpPromise(RadiusPromise):
@@ -65,15 +65,10 @@ class LpPromise(RadiusPromise):
         self._ball = LpBall(float(artefacts["radius"]), self._norm)
 
     @property
-    def ball(self) -> LpBall:
+    def models(self) -> LpBall:
         """The models under which the promise holds."""
         assert self._ball is not None, "call `equip` before anything is guaranteed"
         return self._ball
-
-    @property
-    def models(self) -> LinearModels:
-        """The models under which the promise holds."""
-        return self.ball
 
     @property
     def metric(self) -> LpBall:

@@ -161,9 +161,9 @@ def _linear(file: File, scores: Sequence[LinearScore]) -> dict[str, float]:
     later = [each for each in file.later if isinstance(each, LinearScore)]
     moved = np.array([[*(each.weights - centre.weights), each.bias - centre.bias] for each in later])
     distance = np.sqrt((moved * np.linalg.solve(shape.covariance, moved.T).T).sum(axis=1))
-    drift = ball.ball.drift(moved[:, :-1], moved[:, -1])
+    drift = ball.models.drift(moved[:, :-1], moved[:, -1])
     facts = {
-        "lp, later within": float((drift <= ball.ball.radius).mean()),
+        "lp, later within": float((drift <= ball.models.radius).mean()),
         "ellipsoid, later within": float((distance <= shape.radius).mean()),
     }
     for name, promise in (("lp", ball), ("ellipsoid", ellipsoid)):

@@ -27,12 +27,8 @@ class RecommenderGenerator(Search):
 
     Parameters
     ----------
-    space
-        The rules of the features.
     objective
         Its cost is what the options of ``Search`` are compared by: a recommender has an aim of its own.
-    score, goal
-        The current model, and what its score must reach.
     difficulty
         $d$ of each feature (F,), above 0; 0.5 unless it is known or learned, which the paper starts with.
     beta
@@ -79,13 +75,7 @@ class RecommenderGenerator(Search):
         )
 
     def explain(self, person: Array) -> Explanation:
-        """How far the allowed changes lead, and the smallest relaxation of the rules that would help.
-
-        Raises
-        ------
-        ValueError
-            When the person has an option.
-        """
+        """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         if count := len(self._planned(person[np.newaxis])[0]):
             raise ValueError(f"{count} options are feasible for this person")
         return super().explain(person)

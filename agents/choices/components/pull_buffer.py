@@ -52,6 +52,13 @@ class PullBuffer:
         self._steps = np.empty(memory, dtype=np.int64)
         self._kept = np.zeros(memory, dtype=np.bool_)
         self._rewards = np.zeros(memory)
+        self._columns: dict[str, NDArray[Any]] = {
+            "pairs": self._pairs,
+            "arms": self._arms,
+            "steps": self._steps,
+            "rewards": self._rewards,
+            "kept": self._kept,
+        }
         self._slots: dict[tuple[int, int], int] = {}  # by step and arm
         self.successes = 0
 
@@ -107,16 +114,8 @@ class PullBuffer:
     def state(self) -> dict[str, NDArray[Any]]:
         """``pairs`` (n, 2 D), ``arms``, ``steps``, ``rewards`` and ``kept`` (n,) by slot; the number of rows that were
         ``appended`` (); and ``digest`` (32,), the SHA-256 of the arms."""
-        count = len(self)
-        return {
-            "pairs": self._pairs[:count].copy(),
-            "arms": self._arms[:count].copy(),
-            "steps": self._steps[:count].copy(),
-            "rewards": self._rewards[:count].copy(),
-            "kept": self._kept[:count].copy(),
-            "appended": np.array(self._appended, dtype=np.int64),
-            "digest": self._digest.copy(),
-        }
+        rows = {name: column[: len(self)].copy() for name, column in self._columns.items()}
+        return {**rows, "appended": np.array(self._appended, dtype=np.int64), "digest": self._digest.copy()}
 
     def check(self, state: State) -> None:
         """Raise ``ValueError`` when a state is of other arms or another memory."""
@@ -130,9 +129,8 @@ class PullBuffer:
         """Continue from a state of the same arms and memory."""
         self._appended = int(state["appended"])
         count = len(self)
-        self._pairs[:count], self._arms[:count] = state["pairs"], state["arms"]
-        self._steps[:count], self._kept[:count] = state["steps"], state["kept"]
-        self._rewards[:count] = state["rewards"]
+        for name, column in self._columns.items():
+            column[:count] = state[name]
         self._kept[count:], self._rewards[count:] = False, 0.0
         pulls = zip(state["steps"].tolist(), state["arms"].tolist(), strict=True)
         self._slots = {pull: slot for slot, pull in enumerate(pulls) if pull[0] != NO_STEP}

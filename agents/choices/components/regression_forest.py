@@ -15,7 +15,8 @@ from .pull_buffer import PullBuffer
 
 Integers = NDArray[np.int32]
 Nodes = tuple[Integers, Array, Integers, Array, Array, Array]
-"""``column``, ``threshold``, ``child``, ``weight``, ``total`` and ``squares``: (M,) of a tree, (B, M) of a forest."""
+"""The arrays ``NODE_ARRAYS``: (M,) of a tree, (B, M) of a forest."""
+NODE_ARRAYS = ("column", "threshold", "child", "weight", "total", "squares")
 Sample = tuple[Array, Array, Array, Array]
 """A tree's n rows: the values of each column (C, n), the weights above 0, and weight times label and weight times
 squared label, (n,)."""
@@ -47,17 +48,16 @@ class Forest:
         The size of a bag, as a share of the rows.
     """
 
-    ARRAYS: ClassVar[frozenset[str]] = frozenset({"column", "threshold", "child", "weight", "total", "squares", "bags"})
+    ARRAYS: ClassVar[frozenset[str]] = frozenset({*NODE_ARRAYS, "bags"})
     """The arrays of its state that get longer with the rows."""
 
     def __init__(self, trees: int, memory: int, bag: float) -> None:
         shape = (trees, 2 * min(memory, math.ceil(bag * memory)))
         self._bag = bag
         self._nodes = np.ones(trees, dtype=np.int32)
-        self._column, self._threshold = np.full(shape, -1, dtype=np.int32), np.zeros(shape)
-        self._child = np.zeros(shape, dtype=np.int32)
-        self._weight, self._total, self._squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._all = self._column, self._threshold, self._child, self._weight, self._total, self._squares
+        self._column, child = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int32)
+        self._weight, self._total, self._squares = np.zeros((3, *shape))
+        self._all: Nodes = self._column, np.zeros(shape), child, self._weight, self._total, self._squares
         self._bags = np.zeros((memory, trees), dtype=np.uint8)
         self._every = np.arange(trees)
 
@@ -109,16 +109,8 @@ class Forest:
         nodes of all trees one after the other, ``column``, ``threshold``, ``child``, ``weight``, ``total`` and
         ``squares``."""
         used = self._used()
-        return {
-            "nodes": self._nodes.copy(),
-            "bags": self._bags[:rows].copy(),
-            "column": self._column[used],
-            "threshold": self._threshold[used],
-            "child": self._child[used],
-            "weight": self._weight[used],
-            "total": self._total[used],
-            "squares": self._squares[used],
-        }
+        of_nodes = {name: array[used] for name, array in self._named.items()}
+        return {"nodes": self._nodes.copy(), "bags": self._bags[:rows].copy(), **of_nodes}
 
     def check(self, state: State) -> None:
         """Raise ``ValueError`` when the node arrays of a state do not fit its ``nodes``."""
@@ -132,13 +124,18 @@ class Forest:
         self._bags[:] = 0
         self._bags[: len(state["bags"])] = state["bags"]
         used = self._used()
-        for name in ("column", "threshold", "child", "weight", "total", "squares"):
-            getattr(self, f"_{name}")[used] = state[name]
+        for name, array in self._named.items():
+            array[used] = state[name]
 
     def _leaves(self, pair: Array) -> Indices:
-        found = np.empty(len(self), dtype=np.intp)
-        leaves(pair, self._all, found)
-        return found
+        reached = np.empty(len(self), dtype=np.intp)
+        leaves(pair, self._all, reached)
+        return reached
+
+    @property
+    def _named(self) -> dict[str, NDArray[Any]]:
+        arrays: list[NDArray[Any]] = [*self._all]
+        return dict(zip(NODE_ARRAYS, arrays, strict=True))
 
     def _used(self) -> Mask:
         return np.arange(self._column.shape[1]) < self._nodes[:, None]
@@ -250,11 +247,11 @@ def score(rows: Array, forest: Nodes, mean: Array, deviation: Array) -> None:
 
 
 @compiled
-def leaves(row: Array, forest: Nodes, found: Indices) -> None:
-    """Put the leaf that a row (C,) reaches in each tree into ``found`` (B,)."""
+def leaves(row: Array, forest: Nodes, reached: Indices) -> None:
+    """Put the leaf that a row (C,) reaches in each tree into ``reached`` (B,)."""
     column, threshold, child = forest[0], forest[1], forest[2]
     for b in range(len(column)):
         node = 0
         while column[b, node] >= 0:
             node = child[b, node] + (row[column[b, node]] > threshold[b, node])
-        found[b] = node
+        reached[b] = node
