@@ -2,10 +2,9 @@
 
 from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
-from .contract import Recommender
 from .metrics import Outcomes
 from .people import attainability, success_probability
-from .practice import GoalPractice
+from .practice import GoalPractice, Recommender
 from .season import Answer, Arrival, Season, Taken, feature_names, mean_of_rounds
 from .settings import Settings
 from .world import World, draw_world, load_worlds

@@ -6,16 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.arrays import Array
+from ...agents.costs import attainability as attainability
 from .settings import Settings
 
 Indices = NDArray[np.int64]
-
-
-def attainability(people: Array, targets: Array) -> Array:
-    r"""How attainable each change is, (n, D), equation 7: $a = 1 / (|x' - x| x') - 1$; infinite for no change."""
-    with np.errstate(divide="ignore"):
-        effort: Array = 1.0 / (np.abs(targets - people) * targets) - 1.0
-    return effort
 
 
 def success_probability(people: Array, targets: Array, beta: float, difficulty: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -11,10 +12,16 @@ from ...agents.goals import ClosedRound
 from ...agents.goals.sac_training import Played
 from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
-from .contract import Recommender
 from .metrics import share
 from .settings import Settings
 from .world import World
+
+
+class Recommender(Protocol):
+    """Says what each person should become."""
+
+    def __call__(self, people: Array, goals: Array, difficulty: Array) -> Array:
+        """The targets (n, D) at which people (n, D) reach the scores ``goals`` (n,); ``difficulty`` has shape (D,)."""
 
 
 class GoalPractice:

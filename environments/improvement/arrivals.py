@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ...schemas.encoding import FeatureCodec
 from .people import People, Row
 
 
@@ -22,10 +23,14 @@ class DueOutcome(NamedTuple):
 
 
 class Arrivals:
-    """Applications, numbered t = 0, 1, ...; a round is one application that the model rejects."""
+    """Applications, numbered t = 0, 1, ...; a round is one application that the model rejects.
 
-    def __init__(self, people: People) -> None:
-        self._people = people
+    ``distinct`` (n, D) are the encoded rows of the distinct people; ``row_of`` (T,) is the one of each application.
+    """
+
+    def __init__(self, people: People, codec: FeatureCodec) -> None:
+        self._people, self.row_of = people, people.row_of
+        self.distinct = codec.encode_many(people.rows)
         self._rounds = np.cumsum(people.rejected) - 1
         self._arrivals = np.flatnonzero(people.rejected)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
@@ -13,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from ...agents.arrays import Array, Indices, Mask
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
+from ...schemas.spec import ModelReference, Policy, ProgramSpec
 from ...schemas.table import Table
 
 Row = Mapping[str, Value]
@@ -107,12 +109,17 @@ IMPROVEMENT_NOISE = 0.1
 
 
 def arms_and_people(
-    table: Table, model: TrainedModel, codec: FeatureCodec, instances: int, rejected: Mask
+    table: Table,
+    model: TrainedModel,
+    codec: FeatureCodec,
+    instances: int,
+    rejected: Mask,
+    noise: float = IMPROVEMENT_NOISE,
 ) -> tuple[Arms, People]:
     """At most so many ``instances`` of a data set, and its people, drawn with the model's generator."""
     random = np.random.RandomState()
     random.set_state(model.state)
-    arms = draw_arms(table, model, codec, random, instances, IMPROVEMENT_NOISE)
+    arms = draw_arms(table, model, codec, random, instances, noise)
     return arms, draw_people(table, model, rejected, random)
 
 
@@ -129,3 +136,17 @@ def draw_people(table: Table, model: TrainedModel, rejected: Mask, random: np.ra
             rows[mask] = random.choice(pool, int(mask.sum()))
     distinct, row_of_each = np.unique(rows, return_inverse=True)
     return People([table.rows[i] for i in distinct], row_of_each, rejected)
+
+
+def served(base: ProgramSpec, program: str, policy: Policy, instances: int) -> ProgramSpec:
+    """The spec of a program with this policy that serves a world's people, its model beside it."""
+    return msgspec.structs.replace(
+        base,
+        program=program,
+        policy=policy,
+        model=ModelReference("model/manifest.json", THRESHOLD),
+        decisions="model",
+        candidates=instances,
+        shards=1,
+        capacity=None,
+    )

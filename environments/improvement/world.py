@@ -15,26 +15,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agents.arrays import Array, Indices
+from ...agents.arrays import Array
 from ...agents.costs import L1, execution_probability
 from ...schemas.encoding import FeatureCodec
-from ...schemas.spec import ModelReference, Policy, ProgramSpec, Window, objective_of
+from ...schemas.spec import Policy, ProgramSpec, Window, objective_of
 from ...schemas.table import Table
 from ..feasibility import feasible
 from .arrivals import Arrivals, DueOutcome
 from .draws import Draws, draw, generator
 from .people import (
-    THRESHOLD,
     Arms,
     People,
     Row,
     Training,
     approval_plan,
     arms_and_people,
+    served,
     train,
 )
 
@@ -61,18 +60,18 @@ class ImprovementWorld(Arrivals):
         training: Training | None = None,
         unseen: Training | None = None,
     ) -> None:
-        super().__init__(people)
         codec = FeatureCodec(spec)
+        super().__init__(people, codec)
         self._base = spec
         self._arms, self._draws = arms, draws
         self._nu = nu
         self.estimator = estimator
         self.training, self.unseen = training, unseen
         self.columns = codec.columns
-        self._encoded, self.points = codec.encode_many(people.rows), codec.encode_many(arms.rows)
-        cost = L1()(self.points, self._encoded)
+        self.points = codec.encode_many(arms.rows)
+        cost = L1()(self.points, self.distinct)
         self._execution = execution_probability(cost, 1.0 / codec.dimension if nu is None else nu)
-        self._feasible = feasible(self._encoded, self.points, codec)
+        self._feasible = feasible(self.distinct, self.points, codec)
         self._value(cost, self._execution * arms.theta_noisy)
 
     def _value(self, cost: Array, expected: Array) -> None:
@@ -127,36 +126,18 @@ class ImprovementWorld(Arrivals):
         objective = objective_of(choice)
         # That of the objective `cost` is the world's own by default.
         nu = 1.0 / len(self.columns) if self._nu is None and objective == "improvement" else self._nu
-        return msgspec.structs.replace(
-            self._base,
-            program=program,
-            policy=Policy(
-                objective=objective,
-                choice=choice,
-                generator="instances",
-                options=1,
-                parameters=dict(parameters or {}),
-                cost="l1",
-                nu=nu,
-                window=Window(steps=window_steps),
-                seed=self._base.policy.seed,
-            ),
-            model=ModelReference("model/manifest.json", THRESHOLD),
-            decisions="model",
-            candidates=len(self.instances),
-            shards=1,
-            capacity=None,
+        policy = Policy(
+            objective=objective,
+            choice=choice,
+            generator="instances",
+            options=1,
+            parameters=dict(parameters or {}),
+            cost="l1",
+            nu=nu,
+            window=Window(steps=window_steps),
+            seed=self._base.policy.seed,
         )
-
-    @property
-    def distinct(self) -> Array:
-        """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
-        return self._encoded
-
-    @property
-    def row_of(self) -> Indices:
-        """The row of each application in ``distinct``, (T,)."""
-        return self._people.row_of
+        return served(self._base, program, policy, len(self.instances))
 
     def is_feasible(self, t: int, k: int) -> bool:
         """Whether application t can become instance k."""

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from ...agents.arrays import Array, Mask
-from .contract import Truth
+
+
+class Truth(Protocol):
+    """Who has the desired outcome, as a function of features: the data-generating process of a world.
+
+    The program's model never sees it, only labels drawn from it.
+    """
+
+    def probability(self, X: Array) -> Array:
+        """The probability (n,) of the desired outcome of people with encoded features (n, D)."""
 
 
 class Improvement:

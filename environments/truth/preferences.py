@@ -136,7 +136,7 @@ class HiddenCostWorld(TruthWorld):
         return int(costs.argmin()) if costs.min(initial=np.inf) <= self.most else None
 
     def _hidden_of(self, applications: Any, targets: Array) -> Array:
-        people = self._encoded[self.row_of[applications]]
+        people = self.distinct[self.row_of[applications]]
         return self._hidden.of_pairs(self._rounds[applications], people, np.asarray(targets, dtype=np.float64))
 
 

@@ -13,14 +13,13 @@ from ...agents.arrays import Indices as Indices
 from ...agents.costs import execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Option
-from ...schemas.spec import ModelReference, ProgramSpec, objective_of
+from ...schemas.spec import ProgramSpec, objective_of
 from ...schemas.table import Table
-from ..improvement import THRESHOLD, Arrivals, DueOutcome, TrainedModel, train
-from ..improvement.people import Row, approval_plan, draw_arms, draw_people
+from ..improvement import Arrivals, DueOutcome, TrainedModel, train
+from ..improvement.people import Row, approval_plan, arms_and_people, served
 from . import draws
 from .conditions import Conditions
-from .contract import Truth
-from .improvement import Improvement
+from .improvement import Improvement, Truth
 
 ROUNDS_AT_ONCE = 5000
 """Bounds the memory of ``offer``."""
@@ -88,17 +87,16 @@ class TruthWorld(Arrivals):
     ) -> None:
         model = model or train(table, seed=seed)
         conditions = conditions or Conditions()
-        random = np.random.RandomState()
-        random.set_state(model.state)
         self.codec = FeatureCodec(spec)
-        self.instances: Sequence[Row] = draw_arms(table, model, self.codec, random, INSTANCES, 0.0).rows
-        super().__init__(draw_people(table, model, approval_plan(people, approved_share, seed), random))
+        rejected = approval_plan(people, approved_share, seed)
+        arms, applicants = arms_and_people(table, model, self.codec, INSTANCES, rejected, noise=0.0)
+        super().__init__(applicants, self.codec)
+        self.instances: Sequence[Row] = arms.rows
         self.estimator: Any = model.estimator
         self.columns = self.codec.columns
         self.training, self.unseen = model.parts(table)
         self._base = spec
         self._nu = 1.0 / self.codec.dimension if spec.policy.nu is None else spec.policy.nu
-        self._encoded = self.codec.encode_many(self._people.rows)
         self._draw(truth, seed, conditions)
         self.shift = int(self.rejected * conditions.shift_at)
         """The number of rejected people who are served before features stop helping."""
@@ -132,28 +130,9 @@ class TruthWorld(Arrivals):
         policy = msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {}))
         if choice != self._base.policy.choice:
             policy = msgspec.structs.replace(policy, objective=objective_of(choice))
-        return msgspec.structs.replace(
-            self._base,
-            program=program,
-            policy=policy,
-            model=ModelReference("model/manifest.json", THRESHOLD),
-            decisions="model",
-            candidates=len(self.instances),
-            shards=1,
-            capacity=None,
-        )
+        return served(self._base, program, policy, len(self.instances))
 
     # --- people ----------------------------------------------------------------------------------------------------
-
-    @property
-    def distinct(self) -> Array:
-        """The encoded rows (n, D) of the distinct people; ``row_of`` gives the row of each application."""
-        return self._encoded
-
-    @property
-    def row_of(self) -> Indices:
-        """The row of each application in ``distinct``, (T,)."""
-        return self._people.row_of
 
     def targets(self, t: int, options: Sequence[Option]) -> Array:
         """What application t would become by each of N options, encoded, (N, D)."""
@@ -165,7 +144,7 @@ class TruthWorld(Arrivals):
 
     def chances(self, applications: Indices, targets: Array) -> Chances:
         """What becomes of rejected applications (P,) by one target each, (P, D)."""
-        before, rounds = self._encoded[self.row_of[applications]], self._rounds[applications]
+        before, rounds = self.distinct[self.row_of[applications]], self._rounds[applications]
         shifted = rounds >= self.shift
         improvement = np.empty(len(targets))
         for part, mask in zip(self._improvement, (~shifted, shifted), strict=True):
@@ -229,7 +208,7 @@ class TruthWorld(Arrivals):
 
     def easiest(self, t: int, targets: Array) -> int:
         """The index of the option that is easiest for application t; the first of equals."""
-        change = np.abs(targets - self._encoded[self.row_of[t]])
+        change = np.abs(targets - self.distinct[self.row_of[t]])
         difficulty = self._difficulty[self.round_of(t)][self.codec.feature_of]
         return int((change * difficulty).sum(axis=1).argmin())
 
