@@ -35,9 +35,8 @@ class CrossFeatureRules:
         index, feature = self._features[condition.feature]
         column = codes[:, index]
         if condition.equals is not None:
-            texts = feature.levels or feature.categories
-            equals = condition.equals if texts is None else texts.index(str(condition.equals))
-            return np.equal(column, equals)
+            texts = feature.values
+            return np.equal(column, texts.index(str(condition.equals)) if texts else condition.equals)
         if condition.at_least is not None:
             return np.greater_equal(column, condition.at_least)
         assert condition.at_most is not None, "each condition of a checked spec has one operator"

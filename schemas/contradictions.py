@@ -94,9 +94,7 @@ def _can_hold(spec: ProgramSpec, constraints: Sequence[Constraint]) -> bool:
 
 
 def _all(feature: Feature) -> Domain:
-    return (
-        frozenset(feature.levels or feature.categories or ()) if feature.bounds is None else Interval(*feature.bounds)
-    )
+    return frozenset(feature.values) if feature.bounds is None else Interval(*feature.bounds)
 
 
 def _carried(domains: Domains, pairs: Sequence[tuple[str, str]], features: Mapping[str, Feature]) -> Domains | None:

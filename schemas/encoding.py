@@ -167,9 +167,8 @@ class FeatureCodec:
     def value(self, index: int, code: float) -> Value:
         """The raw value of a feature's code."""
         feature = self.spec.features[index]
-        texts = feature.levels or feature.categories
-        if texts is not None:
-            return texts[round(code)]
+        if feature.values:
+            return feature.values[round(code)]
         return round(code) if feature.type == "integer" else code
 
     def changed_codes(self, people: Vector, targets: Vector) -> ChangedCodes:
@@ -229,15 +228,14 @@ class _TextTable:
     """The encoding of an ordinal or categorical feature: ``encoded[codes[value]]`` for the slice ``columns``."""
 
     def __init__(self, feature: Feature, start: int) -> None:
+        count = len(feature.values)
         if feature.levels is not None:
-            values = feature.levels
-            self.scale = len(values) - 1
-            self.encoded = (np.arange(len(values)) / self.scale).reshape(-1, 1)
+            self.scale = count - 1
+            self.encoded = (np.arange(count) / self.scale).reshape(-1, 1)
         else:
-            values = feature.categories or ()
             self.scale = 1
-            self.encoded = np.eye(len(values))
-        self.codes = {value: code for code, value in enumerate(values)}
+            self.encoded = np.eye(count)
+        self.codes = {value: code for code, value in enumerate(feature.values)}
         self.columns = slice(start, start + self.encoded.shape[1])
 
 

@@ -63,7 +63,7 @@ def _check_number(feature: Feature, value: object, low: float, high: float) -> P
 
 
 def _check_text(feature: Feature, value: object) -> Problem | None:
-    allowed = feature.levels or feature.categories or ()
+    allowed = feature.values
     if type(value) is str and value in allowed:
         return None
     names = listed([quoted(name) for name in allowed])

@@ -105,7 +105,7 @@ class FeatureReader:
 
 def spelling(features: Iterable[Feature]) -> dict[str, str]:
     """The spec's spelling of names, levels and categories, by their Unicode normal form C."""
-    names = (name for feature in features for name in (feature.name, *(feature.levels or feature.categories or ())))
+    names = (name for feature in features for name in (feature.name, *feature.values))
     return {normal_form(name): name for name in names}
 
 
@@ -143,7 +143,7 @@ def _type_of(feature: Feature) -> Any:
 def _valid_type(feature: Feature) -> Any:
     """A type whose every value is valid."""
     if feature.bounds is None:
-        return Literal[feature.levels or feature.categories]
+        return Literal[feature.values]
     low, high = max(feature.bounds[0], 1 - EXACT), min(feature.bounds[1], EXACT - 1)
     types: list[Any] = []
     if math.ceil(low) <= math.floor(high):

@@ -266,7 +266,7 @@ def _check_condition(condition: Condition, features: Mapping[str, Feature]) -> I
 
 def _operand_violation(feature: Feature, operator: str, value: Value) -> str | None:
     if feature.type not in NUMERIC:
-        values = feature.levels or feature.categories or ()
+        values = feature.values
         if operator != "equals":
             return f"{operator} compares numbers, and the feature is {feature.type}"
         if value not in values:

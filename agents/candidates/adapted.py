@@ -47,7 +47,7 @@ class _Rows(NamedTuple):
         """All rows of the parts, in their order."""
         return cls._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def at(self, which: Mask) -> _Rows:
+    def at(self, which: Indices | Mask) -> _Rows:
         """Some of the rows."""
         return _Rows._make(field[which] for field in self)
 
@@ -154,7 +154,7 @@ class Adapted(ScoringGenerator):
         order = np.lexsort((rows.loss, rows.whose))
         sets = np.column_stack((rows.whose, rows.steps != 0))[order]
         _, first = np.unique(sets, axis=0, return_index=True)
-        options = _Rows._make(field[order[np.sort(first)]] for field in rows)
+        options = rows.at(order[np.sort(first)])
         return options.at(self._near_enough(people, options)) if self._objective.aims else options
 
     def _near_enough(self, people: Array, options: _Rows) -> Mask:
@@ -180,7 +180,7 @@ class Adapted(ScoringGenerator):
             parts.append(part.at(part.valid))
             reaching += np.bincount(part.whose[part.valid], minlength=count)
         rows = _Rows.joined(parts)
-        rows = _Rows._make(field[np.argsort(rows.whose, kind="stable")] for field in rows)
+        rows = rows.at(np.argsort(rows.whose, kind="stable"))
         rank = np.arange(len(rows.whose)) - np.searchsorted(rows.whose, rows.whose)
         return rows.at(rank < ENOUGH)
 
@@ -233,7 +233,7 @@ class Adapted(ScoringGenerator):
         score, goal = self._model()
         targets = self._grid.moved(people[whose], steps)
         scores = score(targets)
-        allowed = np.asarray(self.space.allowed(targets), dtype=bool)
+        allowed = self.space.allowed(targets)
         loss = self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
         return _Rows(whose, arm, steps, scores, loss, allowed, goal.reached(scores))
 

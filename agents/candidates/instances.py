@@ -110,18 +110,14 @@ class RecourseInstances(CandidateGenerator):
     def __init__(self, space: Space, instances: Array, valid: Mask) -> None:
         self.space = space
         self.arms = np.ascontiguousarray(instances, dtype=np.float64)
-        self._feature_of = np.asarray(space.feature_of, dtype=np.intp)
-        self._mutable = tuple(space.mutable)
-        self._smallest_change = np.asarray(space.smallest_change, dtype=np.float64)
-        self._max_changes = len(self._mutable) if space.max_changes is None else space.max_changes
-        self._valid = np.asarray(valid, dtype=bool)
-        self._allowed = np.asarray(space.allowed(self.arms), dtype=bool)
+        self._max_changes = len(space.mutable) if space.max_changes is None else space.max_changes
+        self._valid, self._allowed = valid, space.allowed(self.arms)
         self._check()
-        self._immutable = np.flatnonzero(self._is("none")[self._feature_of, 0])
+        self._immutable = np.flatnonzero(self._is("none")[space.feature_of, 0])
         signs = {"up": 1, "down": -1}
-        direction = np.array([signs.get(mutable, 0) for mutable in self._mutable], dtype=np.intp)[self._feature_of]
-        smallest = self._smallest_change[self._feature_of] / space.scale - ROUNDING
-        self._rules = direction, smallest, self._feature_of
+        direction = np.array([signs.get(mutable, 0) for mutable in space.mutable], dtype=np.intp)[space.feature_of]
+        smallest = space.smallest_change[space.feature_of] / space.scale - ROUNDING
+        self._rules = direction, smallest, space.feature_of
         self._backgrounds = Patterns(self.arms[:, self._immutable])
         possible = np.flatnonzero(self._valid & self._allowed)
         background = self._backgrounds.numbers[possible]
@@ -198,7 +194,9 @@ class RecourseInstances(CandidateGenerator):
             return f"at least {fewest} features would change, {self.space.max_changes} may"
         if reason == "unchanged":
             return f"each of the {count} recourse instances that are left is like the person already"
-        movable = [name for name, kind in zip(self.space.feature_names, self._mutable, strict=True) if kind != "none"]
+        movable = [
+            name for name, kind in zip(self.space.feature_names, self.space.mutable, strict=True) if kind != "none"
+        ]
         start = f"no allowed change of {', '.join(movable)} leads to a recourse instance: each of the {count} that "
         if reason == "immutable":
             return f"{start}the model accepts and the constraints allow differs from the person in what may not change"
@@ -208,10 +206,10 @@ class RecourseInstances(CandidateGenerator):
         return f"{start}are like the person in what may not change needs a change of {names} {NOT_ALLOWED[reason]}"
 
     def _check(self) -> None:
-        instances, features = len(self.arms), len(self._mutable)
+        instances, features = len(self.arms), len(self.space.mutable)
         shapes = {
-            "instances": (self.arms.shape, (instances, len(self._feature_of))),
-            "smallest_change": (self._smallest_change.shape, (features,)),
+            "instances": (self.arms.shape, (instances, len(self.space.feature_of))),
+            "smallest_change": (self.space.smallest_change.shape, (features,)),
             "valid": (self._valid.shape, (instances,)),
             "allowed": (self._allowed.shape, (instances,)),
             "feature_names": ((len(self.space.feature_names),), (features,)),
@@ -221,10 +219,10 @@ class RecourseInstances(CandidateGenerator):
                 raise ValueError(
                     f"{name} has shape {given}: {instances} instances of {features} features need {needed}"
                 )
-        if (np.diff(self._feature_of) < 0).any():
+        if (np.diff(self.space.feature_of) < 0).any():
             raise ValueError("feature_of falls: the columns of a feature stand together, in the order of the features")
-        columns = np.bincount(self._feature_of, minlength=features)
-        for feature, mutable in enumerate(self._mutable):
+        columns = np.bincount(self.space.feature_of, minlength=features)
+        for feature, mutable in enumerate(self.space.mutable):
             if mutable in ("up", "down") and columns[feature] != 1:
                 name = self.space.feature_names[feature]
                 raise ValueError(
@@ -233,10 +231,10 @@ class RecourseInstances(CandidateGenerator):
 
     def _any_column(self, columns: Mask) -> Mask:
         """From (D, K) by column to (F, K) by feature."""
-        by_feature = np.zeros((len(self._mutable), columns.shape[1]), dtype=bool)
-        np.logical_or.at(by_feature, self._feature_of, columns)
+        by_feature = np.zeros((len(self.space.mutable), columns.shape[1]), dtype=bool)
+        np.logical_or.at(by_feature, self.space.feature_of, columns)
         return by_feature
 
     def _is(self, kind: Mutable) -> Mask:
         """Which features are mutable in this way, (F, 1)."""
-        return np.array([[mutable == kind] for mutable in self._mutable])
+        return np.array([[mutable == kind] for mutable in self.space.mutable])

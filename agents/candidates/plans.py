@@ -150,7 +150,7 @@ class PlanGenerator(Search):
         def scored(rows: Indices) -> tuple[Array, Mask]:
             targets = levels.rows(rows)
             scores = score(targets)
-            return log_odds(scores), np.asarray(self.space.allowed(targets), dtype=bool) & goal.reached(scores)
+            return log_odds(scores), self.space.allowed(targets) & goal.reached(scores)
 
         tables, probability = levels.tables(self._objective.cost)
         effort = Effort(

@@ -18,7 +18,7 @@ from .components.aimed import AimedSearch
 from .components.effects import MOVES_BY_SIZE, Effects
 from .components.explanations import best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
-from .components.grid import Grid, Limits, Steps, count_targets, every_target, spread
+from .components.grid import Grid, Limits, Steps, count_targets, every_target, spread, without_each_change
 from .components.linear_sets import LinearSets, Solutions
 from .components.scored import Measured, ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
@@ -233,7 +233,7 @@ class Search(ScoringGenerator):
             solutions, rows, sure = self._solved_for_the_worst(people, linear, score)
         else:
             solutions, rows, sure = *self._moved(people, linear.solve(people)), np.ones(len(people), dtype=np.bool_)
-        good = np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
+        good = self.space.allowed(rows) & goal.reached(score(rows))
         solved = ~solutions.accepted & sure
         solved[solutions.people[~good]] = False
         arm = self._sets.arms(solutions.steps)
@@ -262,11 +262,10 @@ class Search(ScoringGenerator):
         bend = np.zeros(len(people))
         solutions, rows = self._moved(people, linear.solve(people, slopes, own))
         for _ in range(SLACKENINGS):
-            straight = own[solutions.people] + (slopes[solutions.people] * (rows - people[solutions.people])).sum(
-                axis=1
-            )
+            whose = solutions.people
+            straight = own[whose] + (slopes[whose] * (rows - people[whose])).sum(axis=1)
             needed = bend.copy()
-            np.maximum.at(needed, solutions.people, score.slack(rows) - straight)
+            np.maximum.at(needed, whose, score.slack(rows) - straight)
             if not (needed > bend).any():
                 break
             bend = needed
@@ -387,9 +386,7 @@ class Search(ScoringGenerator):
         most = len(targets.all.cost) + MOST_REDUCED
         for _ in range(self._most_changes):
             steps, known = targets.all.steps[targets.undominated()], len(targets.all.cost)
-            option, feature = np.nonzero(steps)
-            fewer = steps[option]
-            fewer[np.arange(len(option)), feature] = 0
+            fewer = without_each_change(steps)
             numbers = targets.add(fewer[fewer.any(axis=1)][: most - known])
             if not targets.all.valid[numbers[numbers >= known]].any():
                 break
@@ -399,7 +396,7 @@ class Search(ScoringGenerator):
         rows = self._grid.targets(person, steps)
         scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
         cost = self._objective.cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
-        allowed = np.asarray(self.space.allowed(rows), dtype=bool)
+        allowed = self.space.allowed(rows)
         return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
     def _relaxed(self, space: Space) -> Search:

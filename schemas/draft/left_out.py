@@ -41,7 +41,7 @@ def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
         _unreadable,
         _empty,
         _beyond_scale,
-        lambda column: _leak(column, desired),
+        lambda column: IS_LEAK if is_leak(column, desired) else None,
         _date,
         _identifier,
         _numbers_as_texts,
@@ -76,10 +76,6 @@ def _empty(column: Column) -> str | None:
 
 def _beyond_scale(column: Column) -> str | None:
     return None if all(map(is_scalable, column.values.tolist())) else "numbers beyond what can be scaled"
-
-
-def _leak(column: Column, desired: Mask) -> str | None:
-    return IS_LEAK if is_leak(column, desired) else None
 
 
 def _date(column: Column) -> str | None:

@@ -12,7 +12,7 @@ from ...sigmoid import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds
-from .grid import Grid, Limits, Steps, spread
+from .grid import Grid, Limits, Steps, spread, without_each_change
 from .scored import without_parts
 
 MOVES = 16
@@ -230,7 +230,7 @@ class AimedSearch:
         one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
         cost = self._objective.cost.of_pairs(rows, one, np.arange(len(rows)), none)
         scores = score(rows)
-        accepted = np.asarray(self._space.allowed(rows), dtype=bool) & goal.reached(scores)
+        accepted = self._space.allowed(rows) & goal.reached(scores)
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))
         return Targets(steps, rows, helps, cost, scores, accepted)
@@ -245,9 +245,7 @@ def _sets(changed: Mask) -> Indices:
 
 def _fewer(steps: Steps) -> Steps:
     """Rows of steps (R, M) without one of their changes each, as far as another is left."""
-    row, feature = np.nonzero(steps)
-    fewer = steps[row]
-    fewer[np.arange(len(row)), feature] = 0
+    fewer = without_each_change(steps)
     return fewer[fewer.any(axis=1)]
 
 

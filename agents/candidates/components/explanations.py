@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import Array, Indices, Mask, Space
-from .grid import Grid, Limits, Steps, spread
+from .grid import Grid, Limits, Steps, spread, without_each_change
 from .relaxations import KINDS, Relaxation
 
 TRIED = 3
@@ -166,16 +166,7 @@ def best_rows(steps: Steps, score: Array, most_changes: int, count: int) -> Step
     order = np.argsort(-score, kind="stable")
     free = order[changes[order] < most_changes]
     best: Indices = np.concatenate([order[:count], free[:count]])
-    without = [_without_one(steps[row]) for row in order[:count]]
     start = np.zeros((1, steps.shape[1]), dtype=np.int64)
-    rows = np.concatenate([steps[best], *without, start])
+    rows = np.concatenate([steps[best], without_each_change(steps[order[:count]]), start])
     _, first = np.unique(rows, axis=0, return_index=True)
     return rows[np.sort(first)]
-
-
-def _without_one(steps: Steps) -> Steps:
-    """The rows (C, M) without one of the C changes of a row (M,)."""
-    changed = np.flatnonzero(steps)
-    rows = np.repeat(steps[np.newaxis], len(changed), axis=0)
-    rows[np.arange(len(changed)), changed] = 0
-    return rows

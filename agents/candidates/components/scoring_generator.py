@@ -40,7 +40,7 @@ class ScoringGenerator(CandidateGenerator):
         score, goal = self._model()
 
         def valid(rows: Array) -> Mask:
-            return np.asarray(self.space.allowed(rows), dtype=bool) & goal.reached(score(rows))
+            return self.space.allowed(rows) & goal.reached(score(rows))
 
         def options(space: Space) -> Array:
             batch = self._relaxed(space).propose(person[np.newaxis])

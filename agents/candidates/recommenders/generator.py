@@ -70,9 +70,8 @@ class RecommenderGenerator(Search):
         whose, arm, points = self._planned(people)
         others = np.setdiff1d(np.arange(len(people)), whose)
         rest = super().propose(people[others]).targets_of(others)
-        return Proposals.of_targets(
-            np.concatenate([whose, rest[0]]), np.concatenate([arm, rest[1]]), np.concatenate([points, rest[2]])
-        )
+        whose, arm, points = map(np.concatenate, zip((whose, arm, points), rest, strict=True))
+        return Proposals.of_targets(whose, arm, points)
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
@@ -106,7 +105,7 @@ class RecommenderGenerator(Search):
             allowed = _largest(task.gain * steps * self._size, changes)
         whose, moves = map(np.concatenate, zip(*parts, strict=True))
         points = self._grid.moved(people[whose], moves)
-        good = np.asarray(self.space.allowed(points), dtype=bool) & goal.reached(score(points))
+        good = self.space.allowed(points) & goal.reached(score(points))
         arm = self._sets.arms(moves)
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)
