@@ -145,11 +145,11 @@ class Objective(NamedTuple):
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""
         assert self.improvement is not None
-        found = np.empty(len(rows))
+        log_odds = np.empty(len(rows))
         order = np.argsort(owner, kind="stable")
         ends = np.searchsorted(owner[order], np.arange(len(people) + 1))
         for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             own = order[first:last]
             if len(own):
-                found[own] = self.improvement.log_odds(rows[own], people[owner[own]])
-        return found
+                log_odds[own] = self.improvement.log_odds(rows[own], people[owner[own]])
+        return log_odds

@@ -48,8 +48,7 @@ class Outlook(NamedTuple):
     @property
     def main_change(self) -> Indices:
         """The feature of each option, (P,), that helps most."""
-        found: Indices = self.effects.argmax(axis=1)
-        return found
+        return np.asarray(self.effects.argmax(axis=1))
 
 
 class Samples(NamedTuple):

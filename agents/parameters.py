@@ -125,10 +125,7 @@ class Equipped(Parametrised):
     def equip(self, **artefacts: Any) -> None:
         """Take what this method ``needs``, before it is used.
 
-        Raises
-        ------
-        ValueError
-            When something is missing, too much, or no possible value.
+        Raise ``ValueError`` when something is missing, too much, or no possible value.
         """
         if artefacts.keys() != self.needs:
             raise ValueError(f"{self.name} needs {sorted(self.needs)}, not {sorted(artefacts)}")

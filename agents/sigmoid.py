@@ -37,8 +37,7 @@ def scalar_sigmoid(odds: float) -> float:
 def logit(share: NDArray[np.floating[Any]], least: float) -> Array:
     """The log odds of scores or shares of any shape, those nearer to 0 or 1 than ``least`` as if they were not."""
     inside = np.clip(share, least, 1.0 - least)
-    odds: Array = np.log(inside) - np.log1p(-inside)
-    return odds
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def bounded_logit(score: Any, least: float = SMALLEST_SCORE) -> Any:

@@ -132,14 +132,14 @@ def most_common(rows: Thresholds) -> Thresholds:
 
     This is the majority vote of Boyer and Moore (1991): one pass without counting values.
     """
-    found = rows[0].copy() if len(rows) else np.zeros(rows.shape[1], rows.dtype)
+    common = rows[0].copy() if len(rows) else np.zeros(rows.shape[1], rows.dtype)
     for column in range(rows.shape[1]):
         votes = 0
         for i in range(len(rows)):
             if votes == 0:
-                found[column] = rows[i, column]
-            votes += 1 if rows[i, column] == found[column] else -1
-    return found
+                common[column] = rows[i, column]
+            votes += 1 if rows[i, column] == common[column] else -1
+    return common
 
 
 @compiled

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
+from onward.agents.arrays import Array
 from onward.agents.evaluation import Estimate, Log, evaluate
 from onward.agents.evaluation.estimators import snips
 from onward.benchmarks import face
@@ -53,6 +54,17 @@ class Held(NamedTuple):
     held_of_all: float
 
 
+def of_single_options(reward: Array, propensity: Array, target: Array, taken: Array, wanted: Array) -> Log:
+    """A log of one option a step.
+
+    ``target`` is 1 where the evaluated policy picks the logged option, else 0; ``taken`` is the expected reward of the
+    logged option.
+    """
+    weight = target / propensity
+    unsupported = (propensity >= 1.0) & (target < 1.0)
+    return Log(reward, weight, weight * reward, weight * taken, wanted, np.ones(len(reward)), unsupported)
+
+
 def simulated(
     generator: np.random.Generator, steps: int, feasible: int, exploration: float, agreeing: float, rate: float = HALF
 ) -> Log:
@@ -64,7 +76,7 @@ def simulated(
     propensity = np.where(matched, wanted, 1.0 - wanted)
     reward = generator.random(steps) < rate * (0.4 + 1.2 * generator.random(steps))
     expected = np.full(steps, rate)
-    return Log.of_single_options(reward.astype(np.float64), propensity, matched.astype(np.float64), expected, expected)
+    return of_single_options(reward.astype(np.float64), propensity, matched.astype(np.float64), expected, expected)
 
 
 def rows(logs: int, feasible: int, exploration: float, generator: np.random.Generator) -> Iterator[Held]:

@@ -125,8 +125,7 @@ def repayment_probability(columns: Mapping[str, Column]) -> Array:
     margin, reserves = _margin_and_reserves(columns)
     tau = SHOCK * np.exp(-RESERVES_ABSORB * reserves)
     struck = (NOISE / tau) ** 2 / 2 - margin / tau + log_ndtr(margin / NOISE - NOISE / tau)
-    probability: Array = np.clip(ndtr(margin / NOISE) - np.exp(struck), 0.0, 1.0)
-    return probability
+    return np.asarray(np.clip(ndtr(margin / NOISE) - np.exp(struck), 0.0, 1.0))
 
 
 def _margin_and_reserves(columns: Mapping[str, Column]) -> tuple[Array, Array]:

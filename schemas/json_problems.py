@@ -49,8 +49,8 @@ def repeated_key(value: bytes, keys: int | None) -> str | None:
     try:
         # Numbers are not needed, and Python refuses to read very long ones.
         json.loads(value, object_pairs_hook=_refuse_repeated, parse_int=len, parse_float=len, parse_constant=len)
-    except _RepeatedKey as found:
-        return str(found)
+    except _RepeatedKey as repeated:
+        return str(repeated)
     except (ValueError, RecursionError):
         return None
     return None

@@ -169,10 +169,7 @@ class PlanGenerator(Search):
     def pool(self, person: Array) -> Pool:
         """The plans of an encoded person (D,), to ask which they would take.
 
-        Raises
-        ------
-        ValueError
-            Where the cost is the same for everybody.
+        Raise ``ValueError`` where the cost is the same for everybody.
         """
         return self.pool_of(self.plans(person))
 
@@ -201,8 +198,7 @@ class PlanGenerator(Search):
 
 def _changed(levels: PlanLevels, chosen: Indices) -> Steps:
     """1 for each movable feature that targets (n, M) change, (n, M)."""
-    changed: Steps = (chosen != levels.lattice.first[:-1]).astype(np.int64)
-    return changed
+    return np.asarray((chosen != levels.lattice.first[:-1]).astype(np.int64))
 
 
 def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> PlanSteps:

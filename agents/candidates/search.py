@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, lru_cache, partial
-from itertools import chain
 from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,16 @@ from .components.aimed import AimedSearch
 from .components.effects import MOVES_BY_SIZE, Effects
 from .components.explanations import best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
-from .components.grid import Grid, Limits, Steps, count_targets, every_target, spread, without_each_change
+from .components.grid import (
+    Grid,
+    Limits,
+    Steps,
+    count_targets,
+    every_target,
+    moves_of,
+    single_moves,
+    without_each_change,
+)
 from .components.linear_sets import LinearSets, Solutions
 from .components.scored import Measured, ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
@@ -331,7 +339,7 @@ class Search(ScoringGenerator):
         measure = partial(self._measured, person)
         if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
             return ScoredTargets(measure, every_target(limits, self._most_changes))
-        targets = ScoredTargets(measure, _single(limits))
+        targets = ScoredTargets(measure, single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
         score, goal = self._model()
         single, own = targets.all, score(person[np.newaxis]).item()
         effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
@@ -430,17 +438,7 @@ def _without(numbers: Indices, parts: Sequence[_Options]) -> Indices:
     return np.setdiff1d(numbers, np.concatenate(served)) if served else numbers
 
 
-def _single(limits: Limits) -> Steps:
-    """Moves of single features, more of the small than of the large ones, by feature."""
-    moves = [_moves(*both) for both in zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)]
-    features = np.repeat(np.arange(len(moves)), [len(steps) for steps in moves])
-    single = np.zeros((len(features), len(moves)), dtype=np.int64)
-    single[np.arange(len(features)), features] = list(chain.from_iterable(moves))
-    return single
-
-
 @lru_cache(maxsize=4096)
 def _moves(fewest: int, most: int) -> tuple[int, ...]:
-    """The steps of one feature that are scored at first, the small ones first."""
-    share = MOVES if 0 in (fewest, most) else MOVES // 2
-    return tuple(sorted([*spread(most, share), *(-step for step in spread(-fewest, share))], key=abs))
+    """The steps of one feature that are scored at first, the small ones first, of equal ones those upwards."""
+    return tuple(sorted(moves_of(fewest, most, MOVES), key=lambda step: (abs(step), -step)))

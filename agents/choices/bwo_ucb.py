@@ -41,8 +41,6 @@ class BwOUCB(Choice):
 
     Parameters
     ----------
-    points
-        The arms, shape (K, D).
     window
         Number m of steps; not used, since a reward counts as long as its pull is in ``memory``.
     trees

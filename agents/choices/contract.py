@@ -209,21 +209,14 @@ class Choice(Equipped, ABC):
     def restore(self, state: State) -> None:
         """Continue exactly where a learner of the same size and parameters stood.
 
-        Raises
-        ------
-        ValueError
-            When the state is not one of such a learner; nothing is changed then.
+        Raise ``ValueError`` when the state is not one of such a learner; nothing is changed then.
         """
 
     def adopt(self, state: State) -> None:
         """Continue where a learner stood whose arms are the first ones of this one's. Of the others nothing is known.
 
-        Its parameters may have been others, except for the ``fixed_parameters``.
-
-        Raises
-        ------
-        ValueError
-            When the state is not one of such a learner; nothing is changed then.
+        Its parameters may have been others, except for the ``fixed_parameters``. Raise ``ValueError`` when the state is
+        not one of such a learner; nothing is changed then.
         """
         own = self.state()
         adopted = {**state, **{name: own[name] for name in self.of_arms_alone}}
@@ -234,10 +227,7 @@ class Choice(Equipped, ABC):
     def add(self, evidence: State) -> None:
         """Learn what other learners of the same arms have learned: sums by the names of ``additive``, or some of them.
 
-        Raises
-        ------
-        ValueError
-            When they are not sums of such a learner; nothing is changed then.
+        Raise ``ValueError`` when they are not sums of such a learner; nothing is changed then.
         """
         if strange := sorted(evidence.keys() - self.additive):
             raise ValueError(f"{self.name} shares no sums called {', '.join(strange)}")

@@ -22,11 +22,6 @@ class EMC(FixedChoice):
     preferences changes the samples. Of options that add equally the one of the lowest mean cost is picked, so where
     the cost is known, the cheapest options are.
 
-    Parameters
-    ----------
-    points, window
-        Not used.
-
     Examples
     --------
     >>> points, arms = np.array([[0.9], [0.8], [0.7]]), np.array([1, 2])

@@ -35,8 +35,6 @@ class Posterior(Choice):
 
     Parameters
     ----------
-    points
-        The K arms, shape (K, D).
     window
         Number m of steps in which a reward may arrive; not used, since a pull counts as unrewarded from the start.
     optimism

@@ -17,13 +17,6 @@ class ProtoAR(FixedChoice):
     It assumes that everything that the model accepts is a real improvement, the common assumption of recourse, and
     learns nothing from outcomes. The first of equals is taken.
 
-    Parameters
-    ----------
-    points
-        The arms, shape (K, D); only their number is used.
-    window
-        Number m of steps in which a reward may arrive; not used.
-
     Examples
     --------
     >>> points, arms = np.array([[0.9], [0.8], [0.7]]), np.array([1, 2])

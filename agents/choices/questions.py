@@ -87,8 +87,7 @@ def most_informative_set(
         """The expected losses (Q,) after questions with these plans, (Q, k)."""
         answers = answer_probabilities(costs[sets.T], cap, response) * probability
         expected = losses @ answers.reshape(-1, len(probability)).T
-        found: Array = expected.min(axis=0).reshape(len(answers), -1).sum(axis=0)
-        return found
+        return np.asarray(expected.min(axis=0).reshape(len(answers), -1).sum(axis=0))
 
     chosen = np.column_stack(np.triu_indices(len(costs), 1))
     while True:
@@ -198,10 +197,7 @@ class Interview:
     def after(self, answers: Sequence[int]) -> Belief:
         """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
 
-        Raises
-        ------
-        ValueError
-            Where an answer is to no question, or names no plan of its question.
+        Raise ``ValueError`` where an answer is to no question, or names no plan of its question.
         """
         *_, last = self.course(answers)
         return last
@@ -333,5 +329,4 @@ def regrets_after_picks(
     array([0., 2.])
     """
     picked = response.probability(costs[told]) * probability
-    found: Array = picked @ (losses[told[0]] - losses.min(axis=0)) / picked.sum(axis=1)
-    return found
+    return np.asarray(picked @ (losses[told[0]] - losses.min(axis=0)) / picked.sum(axis=1))

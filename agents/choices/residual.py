@@ -57,8 +57,6 @@ class Residual(Choice):
 
     Parameters
     ----------
-    points
-        The K arms, shape (K, D).
     window
         Not used: a pull counts when its outcome comes, or its window closes.
     optimism
@@ -132,8 +130,8 @@ class Residual(Choice):
         self._covariance, self._weights = np.diag(1.0 / self._precision), np.zeros(len(self._precision))
         if len(seen):
             among = np.ix_(seen, seen)
-            found = np.linalg.inv(self._information[among] + np.diag(self._precision[seen]))
-            self._covariance[among], self._weights[seen] = found, found @ self._target[seen]
+            covariance = np.linalg.inv(self._information[among] + np.diag(self._precision[seen]))
+            self._covariance[among], self._weights[seen] = covariance, covariance @ self._target[seen]
         self._weights = np.clip(self._weights, self._lowest, self._highest)
 
     @property

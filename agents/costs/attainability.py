@@ -61,5 +61,4 @@ def plan_success(people: Array, targets: Array, theta: Array) -> Array:
     >>> plan_success(np.array([[0.25, 0.5]]), np.array([[0.5, 0.5]]), np.array([0.1, 0.1])).round(3)
     array([0.503])
     """
-    probability: Array = success_probability(attainability(people, targets), theta).prod(axis=-1)
-    return probability
+    return np.asarray(success_probability(attainability(people, targets), theta).prod(axis=-1))

@@ -28,8 +28,7 @@ class Columns(NamedTuple):
     @property
     def is_ordered(self) -> Mask:
         """Which columns are those of a feature with an order, (D,)."""
-        ordered: Mask = np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1
-        return ordered
+        return np.asarray(np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1)
 
 
 class Influences(Protocol):

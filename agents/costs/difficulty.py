@@ -70,14 +70,12 @@ class DifficultyPosterior:
     def weights(self) -> Array:
         """The posterior probabilities, (D, G)."""
         weights = np.exp(self._log_likelihood - self._log_likelihood.max(axis=1, keepdims=True))
-        probabilities: Array = weights / weights.sum(axis=1, keepdims=True)
-        return probabilities
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     @property
     def difficulty(self) -> Array:
         """The posterior means, (D,)."""
-        means: Array = (self.weights * self._grid).sum(axis=1)
-        return means
+        return np.asarray((self.weights * self._grid).sum(axis=1))
 
     @property
     def theta(self) -> Array:
@@ -90,8 +88,7 @@ class DifficultyPosterior:
         It is the mean over the posterior. The product over a plan's features is the probability that it succeeds.
         """
         exponent = self.beta * np.maximum(attainability, 0.0)[:, :, None] / self._grid
-        probability: Array = (-np.expm1(-exponent) * self.weights).sum(axis=2)
-        return probability
+        return np.asarray((-np.expm1(-exponent) * self.weights).sum(axis=2))
 
     def state(self) -> State:
         """Everything that was learned."""
@@ -100,10 +97,7 @@ class DifficultyPosterior:
     def restore(self, state: State) -> None:
         """Continue where a posterior of the same size stood.
 
-        Raises
-        ------
-        ValueError
-            When the state is not one of such a posterior; nothing is changed then.
+        Raise ``ValueError`` when the state is not one of such a posterior; nothing is changed then.
         """
         check_state(state, self.state(), "posterior")
         self._log_likelihood = state["log_likelihood"].copy()

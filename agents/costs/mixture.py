@@ -63,8 +63,7 @@ class GaussianMixture:
     @property
     def mean(self) -> Array:
         """The mean of all components, (P,)."""
-        mean: Array = self.mass @ self.means
-        return mean
+        return np.asarray(self.mass @ self.means)
 
     @property
     def covariances(self) -> Array:
@@ -75,8 +74,7 @@ class GaussianMixture:
     def covariance(self) -> Array:
         """The covariance of all components together, (P, P)."""
         apart = self.means - self.mean
-        covariance: Array = np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart
-        return covariance
+        return np.asarray(np.tensordot(self.mass, self.covariances, axes=1) + (self.mass * apart.T) @ apart)
 
     def weights(self, kind: Indices, latent: Array) -> Array:
         """The weights (S, P) of people of these components (S,), from their latent numbers (S, P)."""
@@ -127,5 +125,4 @@ def _factor(covariance: Array) -> Array:
     variances, axes = np.linalg.eigh(covariance)
     if not np.allclose(covariance, covariance.T) or variances.min() < -VARIANCE_ROUNDING * abs(variances).max():
         raise ValueError("a covariance of the prior is not symmetric, or has a negative variance")
-    factor: Array = axes * np.sqrt(np.maximum(variances, 0.0))
-    return factor
+    return np.asarray(axes * np.sqrt(np.maximum(variances, 0.0)))

@@ -114,8 +114,7 @@ class Particles:
     @property
     def kinds(self) -> Array:
         """The posterior probability of each kind of person, (M,): what an answer teaches of the population."""
-        probability: Array = self.probability.reshape(-1, self._each).sum(axis=1)
-        return probability
+        return np.asarray(self.probability.reshape(-1, self._each).sum(axis=1))
 
     def costs(self, plans: PlanCosts) -> Array:
         """The costs (n, S) of n plans."""

@@ -39,8 +39,7 @@ class PlanCosts(NamedTuple):
         total = np.full((len(self.steps), len(weights)), self.stop)
         for column in self.steps.T:
             total += each[column]
-        costs: Array = np.minimum(total, self.cap)
-        return costs
+        return np.asarray(np.minimum(total, self.cap))
 
     @classmethod
     def joined(cls, parts: Sequence[PlanCosts]) -> PlanCosts:

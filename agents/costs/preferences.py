@@ -126,10 +126,7 @@ class Preferences:
     def restore(self, state: State) -> Self:
         """Continue where preferences of the same features stood.
 
-        Raises
-        ------
-        ValueError
-            When the state is not one of such preferences; nothing is changed then.
+        Raise ``ValueError`` when the state is not one of such preferences; nothing is changed then.
         """
         check_state(state, self.state(), "population")
         self._counts = np.stack([state["editable"], state["seen"]])
@@ -165,8 +162,8 @@ def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> Served:
     --------
     >>> costs = np.array([[0.2, 0.9, np.inf], [0.5, 0.1, np.inf]])
     >>> editable, changed = np.array([[1, 1], [1, 1], [0, 1]], dtype=bool), np.array([[1, 0], [1, 1]], dtype=bool)
-    >>> found = served(costs, editable, changed, limit=1.0)
-    >>> found.suits.round(2), round(found.satisfied, 2), found.lessons[0].editable.round(2)
+    >>> whom = served(costs, editable, changed, limit=1.0)
+    >>> whom.suits.round(2), round(whom.satisfied, 2), whom.lessons[0].editable.round(2)
     (array([0.33, 0.33]), 0.67, array([1., 0.]))
     """
     least = costs.min(axis=0, initial=np.inf)

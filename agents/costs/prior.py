@@ -80,12 +80,8 @@ def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> Plan
 def prior_of(cost: Cost, shares: Array | None = None) -> Prior:
     """What a program's cost says of people before they answer: of a causal cost a broadened prior.
 
-    ``shares`` are those of ``Preferences`` that have learned from others' answers.
-
-    Raises
-    ------
-    ValueError
-        Where the cost is the same for everybody: there is nothing to ask.
+    ``shares`` are those of ``Preferences`` that have learned from others' answers. Raise ``ValueError`` where the cost
+    is the same for everybody: there is nothing to ask.
     """
     if isinstance(cost, Causal):
         return (cost.prior if shares is None else cost.prior.of_shares(shares)).broadened()

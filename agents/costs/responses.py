@@ -54,8 +54,7 @@ class Noiseless(Response):
 
     def _deliberate(self, costs: Array) -> Array:
         least = costs <= costs.min(axis=0) + TIE
-        probability: Array = least / least.sum(axis=0)
-        return probability
+        return np.asarray(least / least.sum(axis=0))
 
 
 class Logistic(Response):
@@ -83,5 +82,4 @@ class Logistic(Response):
 
     def _deliberate(self, costs: Array) -> Array:
         odds = np.exp(-self.temperature * (costs - costs.min(axis=0)))
-        probability: Array = odds / odds.sum(axis=0)
-        return probability
+        return np.asarray(odds / odds.sum(axis=0))

@@ -54,17 +54,6 @@ class Log(NamedTuple):
     size: Array
     unsupported: Mask
 
-    @classmethod
-    def of_single_options(cls, reward: Array, propensity: Array, target: Array, taken: Array, wanted: Array) -> Log:
-        """A log of one option a step.
-
-        ``target`` is 1 where the evaluated policy picks the logged option, else 0; ``taken`` is the expected reward of
-        the logged option.
-        """
-        weight = target / propensity
-        unsupported = (propensity >= 1.0) & (target < 1.0)
-        return cls(reward, weight, weight * reward, weight * taken, wanted, np.ones(len(reward)), unsupported)
-
 
 class Estimate(NamedTuple):
     """A mean and its standard error."""
@@ -113,15 +102,15 @@ def evaluate(log: Log) -> Evaluation:
     effective = float(weight.sum() ** 2 / np.square(weight).sum()) if matched else 0.0
     mean_weight = float(weight.sum() / log.size.sum()) if steps else 0.0
     logged = mean(log.reward) if steps > 1 else None
-    found = (steps, matched, unsupported, effective, mean_weight, logged)
+    counts = (steps, matched, unsupported, effective, mean_weight, logged)
     doubt = (
         _overlap(steps, matched, unsupported, effective) or _balance(mean(weight / log.size.mean())) or _rewards(log)
     )
     if doubt is not None:
-        return Evaluation(*found, None, None, None, None, doubt)
+        return Evaluation(*counts, None, None, None, None, doubt)
     corrected = log.wanted + log.weighted - log.expected
     return Evaluation(
-        *found,
+        *counts,
         mean(log.weighted),
         snips(log),
         mean(corrected),
@@ -169,12 +158,12 @@ def _rewards(log: Log) -> str | None:
     chance, it is too high.
     """
     rate = float(log.reward.mean())
-    found = rare(log.weight, rate)
-    if found >= MIN_RARE:
+    outcomes = rare(log.weight, rate)
+    if outcomes >= MIN_RARE:
         return None
     return (
         f"{rate:.2%} of the log's steps have a reward: at the {np.count_nonzero(log.weight)} at which the policies "
-        f"agree, as little as {found:.1f} rare outcomes tell by weight, at least {MIN_RARE:g} are needed: log more "
+        f"agree, as little as {outcomes:.1f} rare outcomes tell by weight, at least {MIN_RARE:g} are needed: log more "
         "steps, or explore more"
     )
 

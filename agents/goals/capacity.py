@@ -80,8 +80,7 @@ class Capacity(RoundGoal):
     @property
     def candidates(self) -> Array:
         """Scores around the last goal; around the first threshold before there is one."""
-        scores: Array = bounded_sigmoid(self._search.candidates)
-        return scores
+        return np.asarray(bounded_sigmoid(self._search.candidates))
 
     @property
     def return_rates(self) -> Array:
@@ -128,8 +127,7 @@ class Capacity(RoundGoal):
             chance * rejected_share(back, ahead, places, prospects.weight)
             for places, chance in self._places.expected(prospects.places)
         ]
-        total: Array = np.sum(shares, axis=0)
-        return total
+        return np.asarray(np.sum(shares, axis=0))
 
     def _earlier_ahead(self, prospects: Prospects, rates: Array, scores: Array) -> Array:
         """The probabilities (j, F) that people reach a higher goal of an earlier round in the next one."""

@@ -105,10 +105,7 @@ class RoundGoal(Equipped, ABC):
     def observe(self, closed: ClosedRound) -> None:
         """Learn from a closed round.
 
-        Raises
-        ------
-        ValueError
-            When it is not later than the rounds observed before.
+        Raise ``ValueError`` when it is not later than the rounds observed before.
         """
         if closed.number <= self.round[0]:
             raise ValueError(f"round {closed.number} comes after round {self.round[0]}: rounds are observed in order")
@@ -156,10 +153,7 @@ class RoundGoal(Equipped, ABC):
     def restore(self, state: State) -> None:
         """Continue exactly where a goal of the same kind and parameters stood.
 
-        Raises
-        ------
-        ValueError
-            When the state is not one of such a goal; nothing is changed then.
+        Raise ``ValueError`` when the state is not one of such a goal; nothing is changed then.
         """
         own = self._all_arrays()
         check_state(state, own, self.name)

@@ -56,8 +56,5 @@ class TrainedImprovement(Improvement):
     def restore(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
         """The estimate of some arrays.
 
-        Raises
-        ------
-        ValueError
-            When they are none over so many columns.
+        Raise ``ValueError`` when they are none over so many columns.
         """

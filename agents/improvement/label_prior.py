@@ -96,10 +96,7 @@ class LabelPrior(TrainedImprovement):
     def restore(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
         """The prior of some arrays.
 
-        Raises
-        ------
-        ValueError
-            When they are no models over so many columns.
+        Raise ``ValueError`` when they are no models over so many columns.
         """
         for name, (dimensions, kind) in ARRAYS.items():
             array = arrays.get(name)

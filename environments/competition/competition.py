@@ -39,13 +39,11 @@ class Applications(NamedTuple):
     @property
     def new(self) -> Mask:
         """Who applies for the first time, (n,)."""
-        new: Mask = self.lag == 0
-        return new
+        return np.asarray(self.lag == 0)
 
     def reached(self, tolerance: float) -> Mask:
         """Who reaches the own goal, (n,); no newcomer does."""
-        reached: Mask = reaches_score(self.score, self.own_goal, tolerance)
-        return reached
+        return np.asarray(reaches_score(self.score, self.own_goal, tolerance))
 
 
 @dataclass(frozen=True)

@@ -40,5 +40,4 @@ class Outcomes:
 
 def share(part: Counts, whole: Counts) -> Array:
     """The shares (E,) of whole numbers; NaN of nothing."""
-    shares: Array = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return shares
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0))

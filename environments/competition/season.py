@@ -116,7 +116,7 @@ class Season:
             raise ValueError(f"round {self.round} cannot be closed: it is not open")
         applications, names = self._open
         goals, targets = np.full(len(names), np.nan), applications.people.copy()
-        found: list[Taken | None] = []
+        taken_up: list[Taken | None] = []
         for row, name in enumerate(names):
             if name in accepted:
                 continue
@@ -125,13 +125,13 @@ class Season:
             taken, targets[row] = self._easiest(person, answer.options)
             self._last[int(applications.person[row])] = _Last(name, taken)
             if answer.options or answer.goal is None:
-                found.append(self._taken(person, targets[row], answer.goal))
+                taken_up.append(self._taken(person, targets[row], answer.goal))
         place = np.array([name in accepted for name in names], dtype=np.bool_)
         self.outcomes.append(self.competition.close(self.round, place, goals, targets))
         left = set(self.competition.state.person.tolist())
         self._last = {person: last for person, last in self._last.items() if person in left}
         self._open, self.round = None, self.round + 1
-        return found
+        return taken_up
 
     def _easiest(self, person: Array, options: Mapping[str, Targets]) -> tuple[str | None, Array]:
         """The option that most probably succeeds for a person (D,), and what they then become, (D,)."""
@@ -160,8 +160,7 @@ class Season:
     def _success(self, targets: Array, person: Array) -> Array:
         """The probabilities (n,) that a person (D,) carries out targets (n, D), all of their changes."""
         beta, difficulty = self.competition.settings.beta, self.competition.difficulty
-        chances: Array = success_probability(person, targets, beta, difficulty).prod(axis=1)
-        return chances
+        return np.asarray(success_probability(person, targets, beta, difficulty).prod(axis=1))
 
     # --- what answers are worth -------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from ...agents.sigmoid import LARGEST_ODDS, bounded_sigmoid
 
 LABEL_NOISE, LABEL_THRESHOLD = 0.05, 0.5
 LOWEST_WEIGHT = 0.1
+MEANS, DEVIATIONS = (0.3, 0.7), (0.05, 0.2)
 
 
 @dataclass
@@ -24,8 +25,7 @@ class WorldScore:
 
     def __call__(self, X: Array, /) -> Array:
         """The scores (n,) of encoded rows (n, D)."""
-        scores: Array = bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS)
-        return scores
+        return np.asarray(bounded_sigmoid(X @ self.weights + self.bias, LARGEST_ODDS))
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,7 @@ class World:
 def load_worlds(file: Path) -> list[World]:
     """The frozen worlds of a file with the arrays mu, sd, lo, hi, coef (W, D) and intercept (W,).
 
-    Raises
-    ------
-    ValueError
-        When an array is missing, or has another shape.
+    Raise ``ValueError`` when an array is missing, or has another shape.
     """
     names = ("mu", "sd", "lo", "hi", "coef", "intercept")
     with np.load(file) as stored:
@@ -96,27 +93,19 @@ def load_worlds(file: Path) -> list[World]:
     return [World(mean[i], deviation[i], low[i], high[i], coef[i], float(intercept[i])) for i in range(len(mean))]
 
 
-def draw_world(
-    seed: int,
-    *,
-    features: int = 10,
-    rows: int = 10_000,
-    means: tuple[float, float] = (0.3, 0.7),
-    deviations: tuple[float, float] = (0.05, 0.2),
-    inverse_regularisation: float = 1.0,
-) -> World:
+def draw_world(seed: int, *, features: int = 10, rows: int = 10_000) -> World:
     """Draw a world: the features' means and standard deviations, training rows and their labels, and a fitted model.
 
     The paper prints neither the ranges of means and deviations, nor the scaling (here by the smallest and largest
     training row), nor the regularisation (scikit-learn's C).
     """
     generator = np.random.default_rng(seed)
-    mean, deviation = generator.uniform(*means, features), generator.uniform(*deviations, features)
+    mean, deviation = generator.uniform(*MEANS, features), generator.uniform(*DEVIATIONS, features)
     raw = generator.normal(mean, deviation, (rows, features))
     low, high = raw.min(axis=0), raw.max(axis=0)
     X = (raw - low) / (high - low)
     weights = generator.uniform(LOWEST_WEIGHT, 1.0, features)
     weights /= weights.sum()
     labels = X @ weights + generator.normal(0.0, LABEL_NOISE, rows) > LABEL_THRESHOLD
-    model = LogisticRegression(C=inverse_regularisation, max_iter=1000).fit(X, labels)
+    model = LogisticRegression(max_iter=1000).fit(X, labels)
     return World(mean, deviation, low, high, model.coef_[0], float(model.intercept_[0]))

@@ -80,8 +80,7 @@ def train(table: Table, *, seed: int, build: Callable[[np.random.RandomState], A
 
 def approves(estimator: Any, X: Array) -> Mask:
     """Which of the encoded people (n, D) a fitted classifier approves, (n,)."""
-    positive: Mask = estimator.predict_proba(X)[:, 1] > THRESHOLD
-    return positive
+    return np.asarray(estimator.predict_proba(X)[:, 1] > THRESHOLD)
 
 
 def draw_arms(

@@ -43,8 +43,7 @@ class Fitted:
         """The probability of the desired outcome (n,) of encoded people (n, D)."""
         if not len(X):
             return np.zeros(0)
-        probability: Array = self._booster.predict_proba(X)[:, 1]
-        return probability
+        return np.asarray(self._booster.predict_proba(X)[:, 1])
 
     def relabelled(self, table: Table, *, seed: int) -> Table:
         """The same people with labels drawn from this truth, so that it is exactly the truth of these data."""

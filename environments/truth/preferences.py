@@ -98,11 +98,11 @@ class HiddenWeights:
 
     def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
         """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
-        found = np.empty(len(targets))
+        cost = np.empty(len(targets))
         for person in np.unique(persons):
             own = np.flatnonzero(persons == person)
-            found[own] = self._costs[person].of_pairs(targets, people, own, own)
-        return found
+            cost[own] = self._costs[person].of_pairs(targets, people, own, own)
+        return cost
 
 
 class HiddenCostWorld(TruthWorld):

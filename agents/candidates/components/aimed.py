@@ -12,7 +12,7 @@ from ...sigmoid import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
 from .combination import combined, undominated
 from .effects import log_odds
-from .grid import Grid, Limits, Steps, spread, without_each_change
+from .grid import Grid, Limits, Steps, moves_of, single_moves, without_each_change
 from .scored import without_parts
 
 MOVES = 16
@@ -125,7 +125,9 @@ class AimedSearch:
     def targets(self, person: Array, score: Score, goal: Goal) -> Targets:
         """The targets of a person (D,) under a model that were measured, also those that are no options."""
         limits = self._grid.limits(person)
-        measured = self._measured(person, _single(limits), score, goal, whole=True)
+        ends = zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)
+        single = single_moves([moves_of(fewest, most, MOVES) for fewest, most in ends])
+        measured = self._measured(person, single, score, goal, whole=True)
         if not len(measured.cost):
             return measured
         moves = self._useful(measured)
@@ -218,8 +220,7 @@ class AimedSearch:
         moved = own + np.repeat(REFINEMENTS, len(row) // len(REFINEMENTS))
         varied[each, feature] = moved
         within = (moved >= limits.fewest[feature]) & (moved <= limits.most[feature])
-        allowed: Steps = varied[within & (np.sign(moved) == np.sign(own))]
-        return allowed
+        return np.asarray(varied[within & (np.sign(moved) == np.sign(own))])
 
     def _value(self, targets: Targets, harder: float = 1.0) -> Array:
         return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
@@ -255,15 +256,3 @@ def _new(steps: Steps, known: Steps) -> Steps:
     keys = list(map(bytes, steps))
     new = [number for key, number in dict(zip(keys, range(len(keys)), strict=True)).items() if key not in seen]
     return steps[np.array(new, dtype=np.intp)]
-
-
-def _single(limits: Limits) -> Steps:
-    """Moves of single features, more of the small than of the large ones, by feature."""
-    parts = [np.zeros((0, len(limits.most)), dtype=np.int64)]
-    for feature, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-        share = MOVES if 0 in (fewest, most) else MOVES // 2
-        counts = [*(-count for count in spread(-fewest, share)), *spread(most, share)]
-        part = np.zeros((len(counts), len(limits.most)), dtype=np.int64)
-        part[:, feature] = counts
-        parts.append(part)
-    return np.concatenate(parts)

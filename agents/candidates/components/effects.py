@@ -82,8 +82,7 @@ class Effects(NamedTuple):
             promising = promising[:-1]
         sets = np.sort(promising)[_sets(len(promising), size)]
         sets = sets[np.argsort(-largest[sets].sum(axis=1), kind="stable")[:SETS]]
-        possible: Indices = sets[np.isfinite(largest[sets]).all(axis=1)]
-        return possible
+        return np.asarray(sets[np.isfinite(largest[sets]).all(axis=1)])
 
     def _summed(self, sets: Indices) -> tuple[Array, Array]:
         """Gain and cost of every combination of moves of each set, (S, G ** size)."""

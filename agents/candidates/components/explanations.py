@@ -80,8 +80,7 @@ def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, facto
     kept = bases[: max(1, MOST_ROWS // len(places))] * factor
     rows = np.repeat(kept, len(places), axis=0)
     rows[np.arange(len(rows)), np.tile(features, len(kept))] = np.tile(counts, len(kept))
-    few: Steps = rows[(rows != 0).sum(axis=1) <= most_changes]
-    return few
+    return np.asarray(rows[(rows != 0).sum(axis=1) <= most_changes])
 
 
 def _beyond(fewest: int, most: int, wide: Limits, feature: int) -> list[int]:

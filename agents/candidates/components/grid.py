@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -174,6 +175,20 @@ def every_target(limits: Limits, most_changes: int) -> Steps:
             moved[:, index] = move
             every = np.concatenate([every, moved])
     return every[1:]
+
+
+def moves_of(fewest: int, most: int, count: int) -> tuple[int, ...]:
+    """At most about ``count`` moves of one feature down to ``fewest`` and up to ``most``, more of the small ones."""
+    share = count if 0 in (fewest, most) else count // 2
+    return (*(-step for step in spread(-fewest, share)), *spread(most, share))
+
+
+def single_moves(moves: Sequence[Sequence[int]]) -> Steps:
+    """Rows (R, M) that each make one of the ``moves`` of M features, feature by feature."""
+    features = np.repeat(np.arange(len(moves)), [len(steps) for steps in moves])
+    single = np.zeros((len(features), len(moves)), dtype=np.int64)
+    single[np.arange(len(features)), features] = list(chain.from_iterable(moves))
+    return single
 
 
 def without_each_change(steps: Steps) -> Steps:

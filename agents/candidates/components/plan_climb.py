@@ -84,8 +84,7 @@ class PlanClimb:
                 break
             log_odds, valid = self._targets.score(rows)
             if valid.any():
-                best: Indices = rows[valid][log_odds[valid].argmax()]
-                return best
+                return np.asarray(rows[valid][log_odds[valid].argmax()])
             value = worth(log_odds - self._own, self._targets.lower(rows))
             front = rows[np.argsort(-value, kind="stable")[:width]]
         return None

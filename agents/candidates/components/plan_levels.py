@@ -13,7 +13,7 @@ from ...costs.plan_costs import PlanCosts
 from ...costs.prior import sampled_plan_costs
 from ...rounding import ROUNDING
 from ..contract import Array, Indices, Space
-from .grid import Grid, Steps, spread
+from .grid import Grid, Steps, moves_of
 from .lattice import FeatureLevels, Lattice, lattice_of
 from .plan_tables import PlanTables, additive_tables, plan_costs, plan_tables
 
@@ -80,10 +80,7 @@ class PlanLevels(NamedTuple):
     def costs(self, cost: Cost, levels: Indices, order: Indices) -> PlanCosts:
         """What plans (n, M), with their steps in order (n, K), cost a person under any weights.
 
-        Raises
-        ------
-        ValueError
-            Where the cost is the same for everybody.
+        Raise ``ValueError`` where the cost is the same for everybody.
         """
         if isinstance(cost, Causal):
             return plan_costs(cost.structure, self.lattice, levels, order)
@@ -101,7 +98,7 @@ def plan_levels(space: Space, grid: Grid, person: Array, longest: int) -> PlanLe
 
     def parts() -> Iterator[tuple[int, Steps, Array]]:
         for m, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
-            move = _moves(fewest, most) if grid.is_number[m] else np.arange(1, most + 1)
+            move = np.array(moves_of(fewest, most, MOVES), np.int64) if grid.is_number[m] else np.arange(1, most + 1)
             count = _step_counts(space, grid.features[m], move * grid.layout[2][m])
             move, count = move[count <= longest], count[count <= longest]
             partial = np.rint(move[:, np.newaxis] * _shares(count)).astype(np.int64)
@@ -168,11 +165,4 @@ def _step_counts(space: Space, feature: int, change: Array) -> Steps:
     """How many steps of a plan raw changes (n,) of a feature take."""
     if space.largest_step is None or np.isinf(space.largest_step[feature]):
         return np.ones(len(change), np.int64)
-    steps: Steps = np.maximum(1, np.ceil(np.abs(change) / space.largest_step[feature] - ROUNDING)).astype(np.int64)
-    return steps
-
-
-def _moves(fewest: int, most: int) -> Steps:
-    """The grid steps of a number: more of the near than of the far ones."""
-    share = MOVES if 0 in (fewest, most) else MOVES // 2
-    return np.array([*(-step for step in spread(-fewest, share)), *spread(most, share)], np.int64)
+    return np.asarray(np.maximum(1, np.ceil(np.abs(change) / space.largest_step[feature] - ROUNDING)).astype(np.int64))

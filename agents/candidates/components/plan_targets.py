@@ -124,8 +124,7 @@ def _dearest(lattice: Lattice, tables: Tables) -> Array:
     each = np.maximum(tables[7], own + added[lattice.feature_of][:, np.newaxis])
     of_level = (each * taken[:, :, np.newaxis]).sum(axis=1)
     most = np.maximum.reduceat(of_level, lattice.first[:-1]) if len(lattice.features) else of_level[:1]
-    bound: Array = 1.0 + tables[8] + most.sum(axis=0)
-    return bound
+    return np.asarray(1.0 + tables[8] + most.sum(axis=0))
 
 
 def _distinct(lattice: Lattice, tables: PlanTables, m: int) -> Indices:

@@ -56,8 +56,7 @@ class ScoredTargets:
         # Of options that cost the same, such as by the largest shift, the one with fewer changes comes first.
         changes = (self.all.steps[options] != 0).sum(axis=1)
         options = options[np.lexsort((changes, self.all.cost[options]))]
-        needed: Indices = options[without_parts(self.all.steps[options])]
-        return needed
+        return np.asarray(options[without_parts(self.all.steps[options])])
 
     def _number(self, steps: Steps) -> Indices:
         count = len(self.all.cost) if len(self._known) else 0

@@ -70,8 +70,9 @@ class RecommenderGenerator(Search):
         whose, arm, points = self._planned(people)
         others = np.setdiff1d(np.arange(len(people)), whose)
         rest = super().propose(people[others]).targets_of(others)
-        whose, arm, points = map(np.concatenate, zip((whose, arm, points), rest, strict=True))
-        return Proposals.of_targets(whose, arm, points)
+        return Proposals.of_targets(
+            np.concatenate([whose, rest[0]]), np.concatenate([arm, rest[1]]), np.concatenate([points, rest[2]])
+        )
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""

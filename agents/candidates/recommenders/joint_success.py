@@ -66,13 +66,8 @@ def copy_to(copy: NDArray[Any], array: NDArray[Any]) -> None:
 @compiled
 def loss_of(change: float, own: float, sign: float, theta: float) -> float:
     """-log of the probability that a change succeeds (eq 7 and 8)."""
-    u = change * (own + sign * change)
-    if u <= 0.0:
-        return 0.0
-    z = theta * (1.0 / u - 1.0)
-    if z <= 0.0:
-        return math.inf
-    return -math.log1p(-math.exp(-z))
+    z = z_of(change, own, sign, theta)
+    return -math.log1p(-math.exp(-z)) if z > 0.0 else math.inf
 
 
 @compiled

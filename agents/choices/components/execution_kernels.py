@@ -43,7 +43,7 @@ def best_option(
     """
     person, arm, points, point, observed = options
     common, largest = common_and_largest(upper_index, arm)
-    best, at, found = -1.0, 0, 0.0
+    best, at, estimate = -1.0, 0, 0.0
     least, limit = (-math.inf, -math.inf), (math.inf, math.inf)
     for i in range(len(arm)):
         k = arm[i]
@@ -62,12 +62,12 @@ def best_option(
         if e < least[group]:
             continue
         score = e**focus * upper_index[k]
-        if score > best or (score == 0.0 and best == 0.0 and e > found):
-            best, at, found = score, i, e
+        if score > best or (score == 0.0 and best == 0.0 and e > estimate):
+            best, at, estimate = score, i, e
             least = (least_estimate(best, common, focus), least_estimate(best, largest, focus))
             if not residual_weight:
                 limit = (largest_predictor(least[0]), largest_predictor(least[1]))
-    return at, found
+    return at, estimate
 
 
 @compiled

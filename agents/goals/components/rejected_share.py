@@ -48,8 +48,7 @@ def _exact(successes: Array, ahead: Array, places: int) -> Array:
     share = np.maximum(count[:, None] - free, 0) / count[:, None]
     any_success = reach[:, 1:].sum(axis=1)
     expected = ((reach[:, 1:] @ share) * better).sum(axis=1)
-    mean: Array = np.divide(expected, any_success, out=np.zeros(len(any_success)), where=any_success > 0)
-    return mean
+    return np.asarray(np.divide(expected, any_success, out=np.zeros(len(any_success)), where=any_success > 0))
 
 
 def _normal(successes: Array, ahead: Array, places: int, weight: float) -> Array:
@@ -59,5 +58,4 @@ def _normal(successes: Array, ahead: Array, places: int, weight: float) -> Array
     deviation = np.sqrt(np.maximum(variance, 1e-12))
     z = excess / deviation
     lost = deviation * np.exp(-z * z / 2) / math.sqrt(2 * math.pi) + excess * ndtr(z)
-    share: Array = np.clip(np.divide(lost, reach, out=np.zeros(len(reach)), where=reach > 0), 0.0, 1.0)
-    return share
+    return np.asarray(np.clip(np.divide(lost, reach, out=np.zeros(len(reach)), where=reach > 0), 0.0, 1.0))

@@ -80,8 +80,7 @@ class ScoreDistribution:
             return np.zeros(len(logits))
         used = np.flatnonzero(weights)
         bandwidth = max(1.06 * math.sqrt(variance) * total**-0.2, self.grid[1])
-        above: Array = ndtr((points[used] - logits[:, None]) / bandwidth) @ (weights[used] / total)
-        return above
+        return np.asarray(ndtr((points[used] - logits[:, None]) / bandwidth) @ (weights[used] / total))
 
     def arrays(self) -> dict[str, Array]:
         """The arrays of its state, by name; they are written to in place."""
@@ -95,8 +94,7 @@ class ScoreDistribution:
     @property
     def _points(self) -> Array:
         middle, spacing = self.grid.tolist()
-        points: Array = middle + spacing * (np.arange(POINTS) - POINTS // 2)
-        return points
+        return np.asarray(middle + spacing * (np.arange(POINTS) - POINTS // 2))
 
     def _fit_grid(self, logits: Array) -> None:
         """Lay the grid anew where the scores so far and these are not well on it."""

@@ -50,8 +50,7 @@ class Search:
         return self._logits(FINE_STEPS)
 
     def _logits(self, steps: Array) -> Array:
-        logits: Array = self.centre[0] + self.widening[0] * LEAST_RADIUS * self._spread.logits * steps
-        return logits
+        return np.asarray(self.centre[0] + self.widening[0] * LEAST_RADIUS * self._spread.logits * steps)
 
     def take(self, logit: float, success: Array) -> None:
         """Take this goal, or the nearest in reach, by the success (n, G) at the candidates; it is the next centre.
@@ -84,8 +83,7 @@ def between_candidates(success: Array) -> Array:
     loss = np.log(-np.log(np.clip(success, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)))
     right = np.clip(np.searchsorted(STEPS, FINE_STEPS), 1, len(STEPS) - 1)
     part = (FINE_STEPS - STEPS[right - 1]) / (STEPS[right] - STEPS[right - 1])
-    probability: Array = np.exp(-np.exp(loss[:, right - 1] * (1.0 - part) + loss[:, right] * part))
-    return probability
+    return np.asarray(np.exp(-np.exp(loss[:, right - 1] * (1.0 - part) + loss[:, right] * part)))
 
 
 def lowest(logits: Array, share: Array, alpha: float) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from onward.agents.evaluation import Evaluation, Log, evaluate
 from onward.agents.evaluation.estimators import MIN_EFFECTIVE, NORMAL_95, mean, rare, snips
+from onward.benchmarks.evaluation import of_single_options
 
 CANDIDATES, EXPLORATION = 5, 0.4
 LOGS = 400
@@ -27,7 +28,7 @@ def logged(generator: np.random.Generator, steps: int, guess: float = 1.0) -> tu
     taken = np.where(explored, generator.integers(CANDIDATES, size=steps), favourite)
     everyone = np.arange(steps)
     reward = (generator.random(steps) < chance[everyone, taken]).astype(float)
-    log = Log.of_single_options(
+    log = of_single_options(
         reward,
         propensity[everyone, taken],
         (taken == wanted).astype(float),
@@ -119,7 +120,7 @@ def test_by_hand() -> None:
 def alike(steps: int, matched: int, propensity: float) -> Log:
     target = (np.arange(steps) < matched).astype(float)
     half = np.full(steps, 0.5)
-    return Log.of_single_options(np.arange(steps) % 2.0, np.full(steps, propensity), target, half, half)
+    return of_single_options(np.arange(steps) % 2.0, np.full(steps, propensity), target, half, half)
 
 
 def constant(steps: int, reward: float) -> Log:
@@ -134,7 +135,7 @@ def rare_rewards(generator: np.random.Generator, steps: int, exploration: float,
     matched = generator.random(steps) < wanted
     reward = (generator.random(steps) < rate).astype(float)
     known = np.full(steps, rate)
-    return Log.of_single_options(reward, np.where(matched, wanted, 1.0 - wanted), matched.astype(float), known, known)
+    return of_single_options(reward, np.where(matched, wanted, 1.0 - wanted), matched.astype(float), known, known)
 
 
 @pytest.mark.parametrize("rate", [0.004, 0.03, 0.97])
