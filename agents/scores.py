@@ -12,7 +12,7 @@ from .rounding import ROUNDING
 Score = Callable[[Array], Array]
 """The current model's scores, (n,), of encoded rows (n, D). A row's score does not depend on the other rows."""
 
-Scores = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Scores = Callable[[Array], Array]
 """The scores of R models, (n, R), of encoded rows (n, D)."""
 
 FEWEST_DIGITS, MOST_DIGITS = 2, 9
@@ -46,16 +46,6 @@ class WorstCase(Protocol):
         """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
 
 
-@runtime_checkable
-class SeveralModels(Protocol):
-    """The score that several models reach; ``models_in_words`` says which, as in "a score above .5 under them"."""
-
-    models_in_words: str
-
-    def __call__(self, X: Array, /) -> Array:
-        """The scores, (n,), of encoded rows (n, D)."""
-
-
 def together(scores: Sequence[Score]) -> Scores:
     """The scores of several models, each, bit for bit, as it is alone.
 
@@ -70,8 +60,12 @@ def together(scores: Sequence[Score]) -> Scores:
 
 
 def models_in_words(score: Score) -> str:
-    """Under which models a score is reached, after a space; nothing for that of the current model alone."""
-    return f" {score.models_in_words}" if isinstance(score, SeveralModels) else ""
+    """Under which models a score is reached, after a space: what it says itself as ``models_in_words``.
+
+    Nothing for that of the current model alone.
+    """
+    words: str | None = getattr(score, "models_in_words", None)
+    return f" {words}" if words else ""
 
 
 def digits_apart(*scores: float) -> int:

@@ -40,7 +40,8 @@ class SpecError(Exception):
     def __init__(self, problems: list[SpecProblem], file: FilePath) -> None:
         self.problems = problems
         self.file = file
-        super().__init__("\n".join(format_problem(problem, file) for problem in problems))
+        lines = ((f"{file}:{problem.line}", problem.path, problem.message) for problem in problems)
+        super().__init__("\n".join(": ".join(filter(None, parts)) for parts in lines))
 
 
 @dataclass(frozen=True)
@@ -56,18 +57,18 @@ class LoadedSpec:
         return sha256_of(self.spec)
 
 
-def format_problem(problem: SpecProblem, file: FilePath) -> str:
-    """A problem as one line: ``file:line: path: message``."""
-    return ": ".join(part for part in (f"{file}:{problem.line}", problem.path, problem.message) if part)
-
-
 def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
     """Read a spec file and check it, also with ``checks``. Raises ``SpecError`` with all its problems."""
     file = FilePath(path)
-    result = _read(file, checks)
-    if isinstance(result, LoadedSpec):
-        return result
-    raise SpecError(result, file)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SpecError([SpecProblem(1, 1, "", f"cannot be read: {error.strerror}")], file) from None
+    spec = parse_spec(data, *checks, folder=file.parent)
+    if isinstance(spec, list):
+        raise SpecError(spec, file)
+    return LoadedSpec(spec, file)
 
 
 def parse_spec(data: bytes, *checks: Check, folder: FilePath = FilePath()) -> ProgramSpec | list[SpecProblem]:
@@ -100,15 +101,3 @@ def _first(problems: Iterable[SpecProblem]) -> list[SpecProblem]:
         return sorted(first)
     reported = sorted(first[:MAX_PROBLEMS])
     return [*reported, SpecProblem(reported[-1].line, 1, "", f"there are more problems than these {MAX_PROBLEMS}")]
-
-
-def _read(file: FilePath, checks: Iterable[Check]) -> LoadedSpec | list[SpecProblem]:
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        return [SpecProblem(1, 1, "", f"cannot be read: {error.strerror}")]
-    result = parse_spec(data, *checks, folder=file.parent)
-    if isinstance(result, list):
-        return result
-    return LoadedSpec(result, file)

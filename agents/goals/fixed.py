@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
-from numpy.typing import NDArray
-
 from ..parameters import Interval
-from .closed_round import ClosedRound
 from .rounds import Prospects, RoundGoal
 
 
@@ -53,11 +50,5 @@ class Fixed(RoundGoal):
         """The given one."""
         return self.score
 
-    def _learn(self, closed: ClosedRound) -> None:
-        pass
-
     def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
         return self.score
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {}

@@ -129,7 +129,6 @@ class RoundGoal(Equipped, ABC):
     def expect_returns(self, prospects: Prospects) -> None:
         """Take note of open promises after a round in which nobody was turned down, in the place of ``aim``."""
 
-    @abstractmethod
     def _learn(self, closed: ClosedRound) -> None:
         """Learn from a closed round what this goal needs."""
 
@@ -137,9 +136,9 @@ class RoundGoal(Equipped, ABC):
     def _score(self, prospects: Prospects) -> float:
         """The goal without the offset."""
 
-    @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that are this goal's own, by name; they are written to in place."""
+        return {}
 
     def _all_arrays(self) -> dict[str, NDArray[Any]]:
         parts = {"spread": self.spread.arrays(), "offset": {} if self.offset is None else self.offset.arrays()}

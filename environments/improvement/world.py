@@ -12,11 +12,10 @@ Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...agents.arrays import Array
 from ...agents.costs import L1, execution_probability
@@ -29,7 +28,6 @@ from .draws import Draws, draw, generator
 from .people import (
     Arms,
     People,
-    Row,
     Training,
     approval_plan,
     arms_and_people,
@@ -44,8 +42,9 @@ class ImprovementWorld(Arrivals):
     Applications are numbered t = 0, 1, ...; candidates k = 0 .. K-1 in the order of ``instances``. A round is one
     rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the l1 cost.
 
-    ``training`` are the rows and labels that the estimator was fitted on, (n, D) and (n,), and ``unseen`` all others,
-    where they are known.
+    ``instances`` are the raw rows of the candidates, ``points`` the encoded ones (K, D), and ``theta`` and
+    ``theta_noisy`` (K,) those of ``Arms``. ``training`` are the rows and labels that the estimator was fitted on, (n,
+    D) and (n,), and ``unseen`` all others, where they are known.
     """
 
     def __init__(
@@ -63,7 +62,8 @@ class ImprovementWorld(Arrivals):
         codec = FeatureCodec(spec)
         super().__init__(people, codec)
         self._base = spec
-        self._arms, self._draws = arms, draws
+        self.instances, self.theta, self.theta_noisy = arms
+        self._draws = draws
         self._nu = nu
         self.estimator = estimator
         self.training, self.unseen = training, unseen
@@ -101,21 +101,6 @@ class ImprovementWorld(Arrivals):
         draws, (training, unseen) = draw(generator(seed), int(rejected.sum())), model.parts(table)
         return cls(spec, model.estimator, arms, arrivals, draws, nu, training=training, unseen=unseen)
 
-    @property
-    def instances(self) -> Sequence[Row]:
-        """The recourse instances, raw; the position is the candidate index. ``points`` are the same, encoded (K, D)."""
-        return self._arms.rows
-
-    @property
-    def theta(self) -> NDArray[np.int64]:
-        """Whether each instance's label is the desired one, (K,)."""
-        return self._arms.theta
-
-    @property
-    def theta_noisy(self) -> Array:
-        """The probability that a person who becomes the instance improves, (K,)."""
-        return self._arms.theta_noisy
-
     def spec(
         self, program: str, choice: str, parameters: Mapping[str, float] | None = None, window_steps: int = 10
     ) -> ProgramSpec:
@@ -149,7 +134,7 @@ class ImprovementWorld(Arrivals):
 
     def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - it is the same for every person
         """1 when instance k's label is the desired one, else 0."""
-        return float(self._arms.theta[k])
+        return float(self.theta[k])
 
     def expected_reward(self, t: int, k: int) -> float:
         """The probability that suggesting instance k to application t is rewarded."""

@@ -56,7 +56,11 @@ def drafted(column: Column, desired: Mask) -> DraftedFeature:
     if column.numbers is not None:
         return _number(column, desired)
     levels = levels_of(column.texts)
-    kind = f"ordinal, levels: {flow_list(levels)}" if levels else f"categorical, categories: {_categories(column)}"
+    kind = (
+        f"ordinal, levels: {flow_list(levels)}"
+        if levels
+        else f"categorical, categories: {flow_list(sorted(set(column.texts)))}"
+    )
     missing = text(_most_frequent(column)) if not column.given.all() else None
     guesses = (*(("this order",) if levels else ()), *_missing_guess(column))
     direction = direction_of(column, desired, is_ordered=levels is not None)
@@ -88,7 +92,7 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
     step = step_of(column)
     kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: {bounds}"
     kind += f", step: {number_text(step)}" if step is not None else ""
-    missing = number_text(_median(column)) if not column.given.all() else None
+    missing = number_text(np.quantile(column.values, 0.5, method="lower").item()) if not column.given.all() else None
     direction = direction_of(column, desired, is_ordered=True)
     guesses = (*_missing_guess(column), *_code_guess(column, direction))
     # A share of nothing is nothing: people who earn nothing could change nothing.
@@ -129,15 +133,6 @@ def _usual_difference(values: NDArray[np.float64], width: float) -> float:
     return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * SLIGHTLY_MORE)
 
 
-def _median(column: Column) -> float:
-    """The median that is a value of the column: the lower of two."""
-    return float(np.sort(column.values)[(len(column.values) - 1) // 2])
-
-
 def _most_frequent(column: Column) -> str:
     counts = Counter(column.texts)
     return min(counts, key=lambda value: (-counts[value], value))
-
-
-def _categories(column: Column) -> str:
-    return flow_list(sorted(set(column.texts)))

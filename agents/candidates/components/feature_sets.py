@@ -40,16 +40,14 @@ class FeatureSets:
                 self._shared[size] = add(range(movable), size / movable)
                 continue
             for chosen in combinations(range(movable), size):
-                self._own[_key(np.isin(np.arange(movable), chosen))] = add(chosen, 1.0)
+                self._own[np.isin(np.arange(movable), chosen).tobytes()] = add(chosen, 1.0)
         self.rows = np.array(rows, dtype=np.float64).reshape(-1, columns)
 
     def arms(self, steps: Steps) -> Indices:
         """The arms, (R,), of targets (R, M)."""
         changed = steps != 0
         sizes = changed.sum(axis=1).tolist()
-        arms = [self._own.get(_key(row), self._shared.get(size, -1)) for row, size in zip(changed, sizes, strict=True)]
+        arms = [
+            self._own.get(row.tobytes(), self._shared.get(size, -1)) for row, size in zip(changed, sizes, strict=True)
+        ]
         return np.array(arms, dtype=np.intp)
-
-
-def _key(changed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bytes:
-    return changed.tobytes()
