@@ -40,16 +40,6 @@ class Outlook(NamedTuple):
         """How probably an option helps who carries it out."""
         return scalar_sigmoid(self.log_odds.item(option))
 
-    @property
-    def log_probability(self) -> Array:
-        """The logarithm of how probably each option helps who carries it out, (P,)."""
-        return -np.logaddexp(0.0, -self.log_odds)
-
-    @property
-    def main_change(self) -> Indices:
-        """The feature of each option, (P,), that helps most."""
-        return np.asarray(self.effects.argmax(axis=1))
-
 
 class Samples(NamedTuple):
     """The costs of P options in S samples of a person's cost function, before they are computed.
@@ -137,7 +127,7 @@ class Options(NamedTuple):
         own = self.arm == arm
         others = ~own
         if self.outlook is not None and self.outlook.effects.any() and others.any():
-            helps, main = self.outlook.log_probability, self.outlook.main_change
+            helps, main = -np.logaddexp(0.0, -self.outlook.log_odds), self.outlook.effects.argmax(axis=1)
             others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
         return np.asarray(others)
 

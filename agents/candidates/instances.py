@@ -64,12 +64,6 @@ class RecourseInstances(CandidateGenerator):
     valid
         Which instances the current model accepts, shape (K,).
 
-    Raises
-    ------
-    ValueError
-        When shapes do not fit each other, columns are not in the order of the features, or a feature of several
-        columns has a direction.
-
     Examples
     --------
     Two features, of which only the second can change, and only upwards.
@@ -112,7 +106,6 @@ class RecourseInstances(CandidateGenerator):
         self.arms = np.ascontiguousarray(instances, dtype=np.float64)
         self._max_changes = len(space.mutable) if space.max_changes is None else space.max_changes
         self._valid, self._allowed = valid, space.allowed(self.arms)
-        self._check()
         self._immutable = np.flatnonzero(self._is("none")[space.feature_of, 0])
         signs = {"up": 1, "down": -1}
         direction = np.array([signs.get(mutable, 0) for mutable in space.mutable], dtype=np.intp)[space.feature_of]
@@ -204,30 +197,6 @@ class RecourseInstances(CandidateGenerator):
         taking_part = np.flatnonzero(alone if alone.any() else excluded.any(axis=1)).tolist()
         names = (" and " if alone.any() else " or ").join(self.space.feature_names[feature] for feature in taking_part)
         return f"{start}are like the person in what may not change needs a change of {names} {NOT_ALLOWED[reason]}"
-
-    def _check(self) -> None:
-        instances, features = len(self.arms), len(self.space.mutable)
-        shapes = {
-            "instances": (self.arms.shape, (instances, len(self.space.feature_of))),
-            "smallest_change": (self.space.smallest_change.shape, (features,)),
-            "valid": (self._valid.shape, (instances,)),
-            "allowed": (self._allowed.shape, (instances,)),
-            "feature_names": ((len(self.space.feature_names),), (features,)),
-        }
-        for name, (given, needed) in shapes.items():
-            if given != needed:
-                raise ValueError(
-                    f"{name} has shape {given}: {instances} instances of {features} features need {needed}"
-                )
-        if (np.diff(self.space.feature_of) < 0).any():
-            raise ValueError("feature_of falls: the columns of a feature stand together, in the order of the features")
-        columns = np.bincount(self.space.feature_of, minlength=features)
-        for feature, mutable in enumerate(self.space.mutable):
-            if mutable in ("up", "down") and columns[feature] != 1:
-                name = self.space.feature_names[feature]
-                raise ValueError(
-                    f"{name} has {columns[feature]} columns and no order: make it none or any, not {mutable}"
-                )
 
     def _any_column(self, columns: Mask) -> Mask:
         """From (D, K) by column to (F, K) by feature."""

@@ -7,7 +7,7 @@ that people pick, ``effort.py`` from what comes of them, ``change_weights.py`` f
 
 from ..registry import Registry
 from .attainability import attainability, plan_success, success_probability
-from .contract import Columns, Cost, Influences
+from .contract import Columns, Cost
 from .difficulty import DifficultyPosterior
 from .distributions import LinearCost, MixedCost, PercentileCost
 from .execution import execution_probability
@@ -15,6 +15,7 @@ from .l1 import L1
 from .max_percentile_shift import MaxPercentileShift
 from .preferences import Lesson, Preferences, Served, served
 from .sampled import SampledCost
+from .structure import CostStructure
 
 registry = Registry(Cost, __name__, __path__)  # type: ignore[type-abstract]
 """Every cost by the name that a program spec's ``policy.cost`` uses."""
@@ -23,8 +24,8 @@ __all__ = [
     "L1",
     "Columns",
     "Cost",
+    "CostStructure",
     "DifficultyPosterior",
-    "Influences",
     "Lesson",
     "LinearCost",
     "MaxPercentileShift",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..arrays import Indices as Indices
 from ..arrays import Mask
 from ..parameters import Parametrised
 from .preferences import Preferences
+from .structure import CostStructure
 
 
 class Columns(NamedTuple):
@@ -31,20 +32,6 @@ class Columns(NamedTuple):
         return np.asarray(np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1)
 
 
-class Influences(Protocol):
-    """How changes of features influence what later changes cost, by P weights."""
-
-    @property
-    def edges(self) -> Sequence[tuple[int, int]]:
-        """Pairs of features: the first influences what it costs to change the second."""
-
-    def influences(self, feature: int) -> list[tuple[int, int]]:
-        """What influences changes of a feature: other features, each with the number of its weight."""
-
-    def coefficients(self, feature: Indices, size: Array, values: Array) -> Array:
-        """The coefficients (T, P) of T steps: of a ``feature`` (T,), by ``size`` (T,), at ``values`` (T, F) before."""
-
-
 class Cost(Parametrised, ABC):
     """How hard it is for each person to become each candidate.
 
@@ -59,7 +46,7 @@ class Cost(Parametrised, ABC):
     uses_population: ClassVar[bool] = True
     """Whether it looks at the ``reference`` of ``build``."""
 
-    structure: Influences | None = None
+    structure: CostStructure | None = None
     """How earlier changes influence it; None where it does not depend on their order."""
 
     @classmethod

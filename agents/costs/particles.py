@@ -81,10 +81,10 @@ class Particles:
     >>> prior = GaussianMixture(np.array([0.5, 0.5]), np.array([[1.0, 5.0], [9.0, 5.0]]), np.full((2, 2), 0.1))
     >>> person = Particles(prior, Noiseless(), key=[7])
     >>> offered = PlanCosts(np.eye(2), np.array([[0], [1]]), floor=0.0, stop=0.0)
-    >>> person.expected(offered).round()
+    >>> (person.costs(offered) @ person.probability).round()
     array([5., 5.])
     >>> person.update(Answer(offered, picked=1))
-    >>> person.kinds.round(2), person.expected(offered).round()
+    >>> person.kinds.round(2), (person.costs(offered) @ person.probability).round()
     (array([0., 1.]), array([9., 5.]))
 
     References
@@ -119,10 +119,6 @@ class Particles:
     def costs(self, plans: PlanCosts) -> Array:
         """The costs (n, S) of n plans."""
         return plans.under(self.weights)
-
-    def expected(self, plans: PlanCosts) -> Array:
-        """The expected costs (n,) of n plans."""
-        return self.costs(plans) @ self.probability
 
     def update(self, answer: Answer) -> None:
         """Learn from an answer."""

@@ -47,10 +47,8 @@ class Capacity(RoundGoal):
     --------
     Two places, and two people who are sure to reach any goal: the goal is so high that hardly any newcomer reaches it.
 
-    >>> nobody = np.empty(0)
-    >>> back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
     >>> goal = Capacity(coverage=0.95, horizon=1)
-    >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7]), **back))
+    >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7])))
     >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))))).score, 2)
     0.79
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,14 @@ class ClosedRound:
         The scores (m,) of those who applied without an earlier goal.
     own_goal, lag, reached, accepted
         Of those who came back with a goal, each (r,): that goal, how many rounds ago they were told it, whether their
-        score reaches it, and whether they got a place.
+        score reaches it, and whether they got a place. By default nobody came back.
     """
 
     number: int
     places: int
     threshold: float
     newcomers: Array
-    own_goal: Array
-    lag: Indices
-    reached: Mask
-    accepted: Mask
+    own_goal: Array = field(default_factory=lambda: np.empty(0))
+    lag: Indices = field(default_factory=lambda: np.empty(0, np.int64))
+    reached: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
+    accepted: Mask = field(default_factory=lambda: np.empty(0, np.bool_))

@@ -26,10 +26,8 @@ class Conformal(RoundGoal):
 
     Examples
     --------
-    >>> nobody = np.empty(0)
-    >>> back = {"own_goal": nobody, "lag": nobody.astype(int), "reached": nobody > 0, "accepted": nobody > 0}
     >>> goal = Conformal(coverage=0.95, horizon=1)
-    >>> goal.observe(ClosedRound(0, places=9, threshold=0.6, newcomers=np.array([0.5, 0.7]), **back))
+    >>> goal.observe(ClosedRound(0, places=9, threshold=0.6, newcomers=np.array([0.5, 0.7])))
     >>> round(goal.aim(Prospects()).score, 3)
     0.6
     """

@@ -239,7 +239,7 @@ def _learned(trials: Trials, data: str) -> Iterator[Figure]:
     outlook, aims = offered.batch.outlook, AIMS["learner minus prior main-inert"]
     assert outlook is not None, "options that are to help have an outlook"
     features = [feature.name for feature in trials.plain.codec.features]
-    main = features[int(np.bincount(outlook.main_change).argmax())]
+    main = features[int(np.bincount(outlook.effects.argmax(axis=1)).argmax())]
     for name, conditions in WORLDS.items():
         world = trials.world(1.0, conditions)
         if name == "main-inert":

@@ -73,7 +73,7 @@ class World:
         """Who applies on a day: newcomers, then those who come back."""
         people, days = len(self.newcomers), self.settings.arrival_days
         first, last = (-(-people * one // days) for one in (day, day + 1)) if day < days else (0, 0)
-        new = [_newcomer(person, self.newcomers[person]) for person in range(first, last)]
+        new = [Arrival(_name(who, 0), _applicant(who), self.newcomers[who]) for who in range(first, last)]
         back = sorted((plan.person, name) for name, plan in self._plans.items() if plan.back == day)
         return [*new, *(self._return(name, day) for _, name in back)]
 
@@ -125,10 +125,6 @@ class World:
         is_done = is_complete and day - plan.given < self.settings.valid_for_days
         features = {**plan.features, **targets}
         return Arrival(_name(person, attempt + 1), _applicant(person), features, name, plan.taken, is_done)
-
-
-def _newcomer(person: int, features: Features) -> Arrival:
-    return Arrival(_name(person, 0), _applicant(person), features)
 
 
 def _name(person: int, attempt: int) -> str:

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ...agents.candidates import PlanSteps
-from ...agents.costs import Cost, Influences
+from ...agents.costs import Cost, CostStructure
 from ...schemas.encoding import FeatureCodec, FilledValues, Values
 from ...schemas.events import Step
 from .program import Program
@@ -77,7 +77,7 @@ def _ordered_values(codec: FeatureCodec, person: Array, rows: Array) -> Array:
 
 
 def _reasons(
-    names: list[str], structure: Influences, weights: Array, feature: Indices, states: Array
+    names: list[str], structure: CostStructure, weights: Array, feature: Indices, states: Array
 ) -> Iterator[_Reasons]:
     """For each step the features whose earlier changes make it easier, and those whose later ones make it harder."""
     size = np.abs(np.diff(states, axis=0)[np.arange(len(feature)), feature])

@@ -219,16 +219,3 @@ def test_a_row_does_not_depend_on_the_batch() -> None:
     assert batch.any()
     for person, row in zip(people, batch, strict=True):
         assert (mask(instances, person[None])[0] == row).all()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"valid": np.array([True, False])}, "valid has shape"),
-        ({"smallest_change": np.zeros(3)}, "smallest_change has shape"),
-        ({"mutable": ("any", "any", "up", "any")}, "housing has 2 columns and no order"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        one_instance([0.5, 0.5, 1.0, 0.0, 0.5], **changes)

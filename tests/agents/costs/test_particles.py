@@ -81,7 +81,7 @@ def test_answers_that_contradict_each_other_leave_a_posterior() -> None:
         person.update(Answer(offered(3.0), pick))
     assert np.isfinite(person.weights).all()
     assert person.probability.sum() == pytest.approx(1.0)
-    assert np.isfinite(person.expected(offered(3.0))).all()
+    assert np.isfinite(person.costs(offered(3.0)) @ person.probability).all()
 
 
 def test_who_is_unlike_all_components_is_learned_where_the_prior_is_broadened() -> None:

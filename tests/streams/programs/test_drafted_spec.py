@@ -126,7 +126,9 @@ def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_s
         assert all(option.improvement_probability >= enough for option in person.options[1:])
         outlook = batch.of(number).outlook
         every = {
-            main for option, main in enumerate(outlook.main_change.tolist()) if outlook.probability(option) >= enough
+            main
+            for option, main in enumerate(outlook.effects.argmax(axis=1).tolist())
+            if outlook.probability(option) >= enough
         }
         assert len(mains) > 1 or len(every) == 1
         several += len(mains) > 1
