@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..options import Options
 from ..parameters import Interval
 from .components.pull_buffer import PullBuffer, pairs_of
 from .components.regression_forest import Forest
-from .contract import Array, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, Random, State
 
 GROWTH = 10
 """While there are few rows, each tree is regrown at least every time that the rows have increased by a tenth."""
@@ -96,18 +95,18 @@ class BwOUCB(Choice):
         self._rows = PullBuffer(points, self.memory)
         self._forest = Forest(self.trees, self.memory, bag)
 
-    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+    def begin(self, options: Options, random: Random) -> None:
         """Regrow the next trees, where there are options."""
         self._t += 1
         if len(options.arm):
             self._regrow(random())
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
         """The upper confidence bounds; all the same where none is above 0, as before any reward."""
         bound = self._bounds(self._t - 1, pairs_of(options.person, options.targets))
         return np.ones(len(options)) if bound is None else np.maximum(bound, 0.0)
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull as a failure."""
         t, generator = self._t - 1, random()
         pairs = pairs_of(options.person, options.targets)

@@ -19,6 +19,9 @@ from ..states import check_state
 from .components.beliefs import FeatureBeliefs
 from .components.min_cost import gains
 
+Random = Callable[[], np.random.Generator]
+"""Gives the random generator of a step."""
+
 
 class Pick(NamedTuple):
     """An arm to suggest, and the probability ``propensity`` with which it is among the picks of this situation.
@@ -109,28 +112,21 @@ class Choice(Equipped, ABC):
         self.window = window
         self._given = parameters
 
-    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
+    def begin(self, options: Options, random: Random) -> None:
         """Begin a step, in which ``pick`` is called for each option to suggest; there may be no options."""
 
     @abstractmethod
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick one of F > 0 options, and count the pull.
 
         A pick is certain, or it is drawn uniformly. Its propensity is that of this pick alone.
         """
 
-    def choose(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick | None:
+    def choose(self, options: Options, random: Random) -> Pick | None:
         """Take one step: pick one of a person's options, or None when there is none."""
         return next(iter(self.select(options, 1, random)), None)
 
-    def select(
-        self,
-        options: Options,
-        max_options: int,
-        random: Callable[[], np.random.Generator],
-        *,
-        every: bool = False,
-    ) -> tuple[Pick, ...]:
+    def select(self, options: Options, max_options: int, random: Random, *, every: bool = False) -> tuple[Pick, ...]:
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
         The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on. Where
@@ -149,7 +145,7 @@ class Choice(Equipped, ABC):
                 options = options.at(options.arm != arm) if every else options.beside(arm)
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:
+    def worth(self, options: Options, random: Random) -> Array:
         """What ``pick`` compares F options by, (F,), not negative; a choice without it takes no sampled costs."""
         raise NotImplementedError(f"{self.name} takes no sampled costs")
 
@@ -159,7 +155,7 @@ class Choice(Equipped, ABC):
         return cls.worth is not Choice.worth
 
     def _select_among_samples(
-        self, options: Options, max_options: int, random: Callable[[], np.random.Generator], *, every: bool
+        self, options: Options, max_options: int, random: Random, *, every: bool
     ) -> tuple[Pick, ...]:
         """Pick up to ``max_options`` options, each the one that adds most, over the samples of a person.
 
@@ -286,7 +282,7 @@ class FixedChoice(Choice):
         self.check_state(state)
 
 
-def _once(random: Callable[[], np.random.Generator]) -> Callable[[], np.random.Generator]:
+def _once(random: Random) -> Random:
     """The same generator at every call, made at the first. ``functools.cache`` costs ten times as much to set up."""
     made: list[np.random.Generator] = []
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from ..options import Options
 from .components.min_cost import greedy, swaps
-from .contract import Array, FixedChoice, Pick
+from .contract import Array, FixedChoice, Pick, Random
 
 
 class EMC(FixedChoice):
@@ -38,12 +37,12 @@ class EMC(FixedChoice):
 
     name: ClassVar[str] = "emc"
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
         """How much less than the cap options cost."""
         assert options.samples is not None, "without samples options are picked one by one"
         return options.samples.cost.cap - _costs(options)
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the lowest mean cost."""
         return _picked(options, _costs(options).argmin().item())
 
@@ -51,7 +50,7 @@ class EMC(FixedChoice):
         self,
         options: Options,
         max_options: int,
-        random: Callable[[], np.random.Generator],  # noqa: ARG002 -- it draws nothing
+        random: Random,  # noqa: ARG002 -- it draws nothing
         *,
         every: bool,  # noqa: ARG002 -- nothing is expected of options that are compared by cost
     ) -> tuple[Pick, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..options import OptionBatch, Options
-from .contract import Choice, Pick
+from .contract import Choice, Pick, Random
 
 
 class Exploration(NamedTuple):
@@ -25,13 +25,7 @@ class Exploration(NamedTuple):
     choice: Choice
     share: float
 
-    def select(
-        self,
-        options: Options,
-        max_options: int,
-        random: Callable[[], np.random.Generator],
-        coin: np.random.Generator,
-    ) -> tuple[Pick, ...]:
+    def select(self, options: Options, max_options: int, random: Random, coin: np.random.Generator) -> tuple[Pick, ...]:
         """Take one step, as ``Choice.select`` does; ``coin`` gives random numbers that the choice does not use."""
         choice, count = self.choice, len(options)
         size = min(max_options, count)
@@ -59,9 +53,7 @@ class Exploration(NamedTuple):
         return [self.select(batch.of(i), max_options, partial(random, i), next(coins)) for i in range(len(batch))]
 
 
-def force(
-    choice: Choice, options: Options, indices: Sequence[int], random: Callable[[], np.random.Generator]
-) -> tuple[Pick, ...]:
+def force(choice: Choice, options: Options, indices: Sequence[int], random: Random) -> tuple[Pick, ...]:
     """Let a choice take a step in which the options at these indices, which ascend, are the only ones."""
     picks = choice.select(options.only(*indices), len(indices), random, every=True)
     assert len(picks) == len(indices), f"{choice!r} did not pick the only options"

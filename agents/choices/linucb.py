@@ -14,7 +14,7 @@ from ..arrays import Indices
 from ..compiled import compiled
 from ..options import OptionBatch, Options
 from ..parameters import Interval
-from .contract import Array, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, Random, State
 
 # One is made for every pick. This is several times as fast as a call of the class.
 _pick = partial(tuple.__new__, Pick)
@@ -101,25 +101,22 @@ class LinUCB(Choice):
         self._total, self._bonuses = self._recent[:2], self._recent[2:]
         self._clock = np.zeros(2, dtype=np.int64)
 
-    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002 -- it draws nothing
+    def begin(self, options: Options, random: Random) -> None:  # noqa: ARG002 -- it draws nothing
         """Count the step."""
         self._clock[0] += 1
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest upper confidence bound, and count the pull."""
         at = pull_best(options.arm, options.execution, _NONE, self._arms, self._recent, self._clock, self._constants)
         return Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
         """The upper confidence bounds."""
         at, e = options.arm, options.execution
         return self._theta[at] * e + e * e / self._v[at] * optimism(self._recent, self._clock, self._constants)
 
     def select_batch(
-        self,
-        batch: OptionBatch,
-        max_options: int,
-        random: Callable[[int], np.random.Generator],
+        self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, in one compiled loop where any options may stand beside each other."""
         if batch.samples is not None or (batch.outlook is not None and max_options > 1):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
-import numpy as np
-
 from ..options import Options
-from .contract import Array, FixedChoice, Pick
+from .contract import Array, FixedChoice, Pick, Random
 
 
 class ProtoAR(FixedChoice):
@@ -33,11 +30,11 @@ class ProtoAR(FixedChoice):
     name: ClassVar[str] = "protoar"
     reads_outlook: ClassVar[bool] = False
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
         """The execution probabilities."""
         return options.execution
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option with the largest execution probability."""
         best = options.execution.argmax()
         return Pick(options.arm.item(best), 1.0, options.execution.item(best))

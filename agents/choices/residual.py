@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
 from .components.beliefs import FeatureBeliefs
-from .contract import Array, Choice, Pick, Pull, State
+from .contract import Array, Choice, Pick, Pull, Random, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
@@ -177,12 +176,12 @@ class Residual(Choice):
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
         return self._read(pull.context)[0] if pull.context else None
 
-    def worth(self, options: Options, random: Callable[[], np.random.Generator]) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
         """The expected rewards, with some optimism."""
         expected, own, deviation = self._compared(options)
         return np.maximum(np.exp(expected.log_reward + own) * (1.0 + self.optimism * deviation), 0.0)
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
         """Pick the option of the largest expected reward, with some optimism."""
         (log_reward, gradient, execution), own, deviation = self._compared(options)
         reward = np.exp(log_reward + own)

@@ -13,6 +13,10 @@ Layout = tuple[Indices, Indices, Indices]
 """The first column and the number of columns of each feature, (F,) each, and the edges (E, 2): parent and child."""
 Kinds = tuple[Array, Array, Array]
 """The probabilities (M,), means (M, P) and covariances (M, P, P) of the components of a prior."""
+Constants = tuple[float, float, float]
+"""Floor, offset and stop."""
+Model = tuple[Indices, Kinds, Constants]
+"""The edges, and these."""
 
 MOST_ORDERED = 10
 """Of more features the cheapest next step is taken, again and again: 2^F orders would be compared."""
@@ -36,12 +40,9 @@ def above_floor(mean: float, sd: float, floor: float) -> float:
 
 
 @compiled
-def expected_step(
-    feature: int, size: float, values: Array, edges: Indices, kinds: Kinds, constants: tuple[float, float, float]
-) -> float:
+def expected_step(feature: int, size: float, values: Array, model: Model) -> float:
     """What a step of a feature is expected to cost, at ``values`` (F,) before."""
-    mass, means, covariances = kinds
-    floor, offset, _ = constants
+    edges, (mass, means, covariances), (floor, offset, _) = model
     column, coefficient = np.empty(len(edges) + 1, np.intp), np.empty(len(edges) + 1)
     column[0], coefficient[0], count = feature, size, 1
     for e in range(len(edges)):
@@ -60,20 +61,12 @@ def expected_step(
 
 
 @compiled
-def cheapest(
-    changed: Indices,
-    sizes: Array,
-    before: Array,
-    after: Array,
-    edges: Indices,
-    kinds: Kinds,
-    constants: tuple[float, float, float],
-) -> float:
+def cheapest(changed: Indices, sizes: Array, before: Array, after: Array, model: Model) -> float:
     """What the steps of ``changed`` features (C,) cost in the cheapest order: a shortest path over sets of features."""
     count = len(changed)
     values = before.copy()
     if count > MOST_ORDERED:
-        return in_turn(changed, sizes, values, after, edges, kinds, constants)
+        return in_turn(changed, sizes, values, after, model)
     least = np.full(1 << count, np.inf)
     least[0] = 0.0
     for done in range((1 << count) - 1):
@@ -81,28 +74,20 @@ def cheapest(
             values[changed[i]] = after[changed[i]] if done >> i & 1 else before[changed[i]]
         for i in range(count):
             if not done >> i & 1:
-                cost = least[done] + expected_step(changed[i], sizes[changed[i]], values, edges, kinds, constants)
+                cost = least[done] + expected_step(changed[i], sizes[changed[i]], values, model)
                 least[done | 1 << i] = min(least[done | 1 << i], cost)
     return float(least[-1])
 
 
 @compiled
-def in_turn(
-    changed: Indices,
-    sizes: Array,
-    values: Array,
-    after: Array,
-    edges: Indices,
-    kinds: Kinds,
-    constants: tuple[float, float, float],
-) -> float:
+def in_turn(changed: Indices, sizes: Array, values: Array, after: Array, model: Model) -> float:
     """What the steps cost when the cheapest next one is taken, again and again. ``values`` (F,) change."""
     total, left = 0.0, np.ones(len(changed), np.bool_)
     for _ in range(len(changed)):
         best, least = -1, np.inf
         for i in range(len(changed)):
             if left[i]:
-                cost = expected_step(changed[i], sizes[changed[i]], values, edges, kinds, constants)
+                cost = expected_step(changed[i], sizes[changed[i]], values, model)
                 if cost < least:
                     best, least = i, cost
         total += least
@@ -118,17 +103,16 @@ def pair_costs(
     pairs: tuple[Indices, Indices],
     layout: Layout,
     kinds: Kinds,
-    constants: tuple[float, float, float],
+    constants: Constants,
     cost: Array,
 ) -> None:
     """Put what it is expected to cost people to become candidates into ``cost`` (P,).
 
-    The ``pairs`` are the numbers of the candidates and of the people, (P,) each. The ``constants`` are floor, offset
-    and stop.
+    The ``pairs`` are the numbers of the candidates and of the people, (P,) each.
     """
     which, whose = pairs
     first, width, edges = layout
-    features, stop = len(first), constants[2]
+    features, stop, model = len(first), constants[2], (edges, kinds, constants)
     before, after, size = np.empty(features), np.empty(features), np.empty(features)
     for pair in range(len(cost)):
         count, person, target = 0, people[whose[pair]], candidates[which[pair]]
@@ -148,12 +132,12 @@ def pair_costs(
         if count == 0:
             cost[pair] = 0.0
         elif interact(chosen, before, after, edges):
-            cost[pair] = stop + cheapest(chosen, size, before, after, edges, kinds, constants)
+            cost[pair] = stop + cheapest(chosen, size, before, after, model)
         else:
             cost[pair] = stop
             for at in range(count):
                 own = chosen[at]
-                cost[pair] += expected_step(own, size[own], before, edges, kinds, constants)
+                cost[pair] += expected_step(own, size[own], before, model)
 
 
 @compiled

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from ..choices import Choice, Pull
+from ..choices.contract import Random
 from ..choices.exploration import force
 from ..options import Options
 
@@ -31,9 +30,7 @@ class Follower:
         self._pulls: dict[int, dict[int, Pull]] = {}
         self._steps = 0
 
-    def step(
-        self, options: Options, taken: Sequence[int], random: Callable[[], np.random.Generator]
-    ) -> tuple[int, ...]:
+    def step(self, options: Options, taken: Sequence[int], random: Random) -> tuple[int, ...]:
         """Take the log's next step, at which the arms ``taken`` were picked; none when there was no option.
 
         Return the arms that this choice would have picked, best first.
