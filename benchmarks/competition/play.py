@@ -14,7 +14,7 @@ from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import Planner, Plans
-from onward.environments.competition import Competition, Settings, World, closed_rounds
+from onward.environments.competition import Competition, Settings, World
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Play:
             learner.observe(applications)
         believed = self.settings if learner is None else learner.believed
         plans = Plans(self.planner, self.world, applications.people[~accepted], believed)
-        closed = closed_rounds(t, applications, accepted, self.settings, self.episodes)
+        closed = competition.closed(t, applications, accepted)
         for goal, one in zip(goals, closed, strict=True):
             goal.observe(one)
         own_goals = self._own_goals(t, applications.episode[~accepted], competition, goals, plans, predicted)

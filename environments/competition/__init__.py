@@ -1,6 +1,5 @@
 """A world of rounds with limited places, in which rejected people change, give up, wait and come back."""
 
-from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
 from .metrics import Outcomes
 from .people import attainability, success_probability
@@ -22,7 +21,6 @@ __all__ = [
     "Taken",
     "World",
     "attainability",
-    "closed_rounds",
     "draw_world",
     "feature_names",
     "load_worlds",

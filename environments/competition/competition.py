@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.arrays import Array, Mask
+from ...agents.goals import ClosedRound
 from ...agents.reached import reaches_score
 from .metrics import Outcomes
 from .people import dropout_probability, return_probability, success_probability
@@ -132,6 +133,27 @@ class Competition:
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
         return rank < k
+
+    def closed(self, t: int, applications: Applications, accepted: Mask) -> list[ClosedRound]:
+        """Round t as goals observe it, one closed round an episode, by who of the applicants got a place, (n,)."""
+        reached = applications.reached(self.settings.tolerance)
+        closed = []
+        for episode in range(self.episodes):
+            mine = slice(*np.searchsorted(applications.episode, (episode, episode + 1)))
+            score, new, place = applications.score[mine], applications.new[mine], accepted[mine]
+            closed.append(
+                ClosedRound(
+                    number=t,
+                    places=self.settings.places_of(t),
+                    threshold=0.0 if place.all() else float(score[place].min(initial=1.0)),
+                    newcomers=score[new],
+                    own_goal=applications.own_goal[mine][~new],
+                    lag=applications.lag[mine][~new],
+                    reached=reached[mine][~new],
+                    accepted=place[~new],
+                )
+            )
+        return closed
 
     def close(self, t: int, accepted: Mask, goals: Array, targets: Array) -> Outcomes:
         """Close round t. Of the applicants who are not ``accepted`` (n,), take the goals (n,) and the targets (n, D).

@@ -10,7 +10,6 @@ import numpy as np
 from ...agents.arrays import Array, Mask
 from ...agents.goals import ClosedRound
 from ...agents.goals.sac_training import Played
-from .closed_rounds import closed_rounds
 from .competition import Applications, Competition
 from .metrics import share
 from .settings import Settings
@@ -77,4 +76,4 @@ class GoalPractice:
         applications = self._competition.arrivals(t)
         accepted = self._competition.best(t, applications)
         self._round: tuple[int, Applications, Mask] = t, applications, accepted
-        return closed_rounds(t, applications, accepted, self._settings, self._episodes)
+        return self._competition.closed(t, applications, accepted)

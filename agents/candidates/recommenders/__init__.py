@@ -1,7 +1,7 @@
 """Recommenders under a linear score: each person's changes reach a score of their own."""
 
 from .contract import Bounds, Plans, Recommender, Task
-from .generators import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator
+from .generator import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator
 from .maximal_success import MaximalSuccess
 from .minimal_l1 import MinimalL1
 from .minimal_l2 import MinimalL2

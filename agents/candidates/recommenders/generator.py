@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from ..components.grid import Steps
 from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
 from ..search import Search
 from .contract import Bounds, Recommender, Task, gained, task_of
+from .maximal_success import MaximalSuccess
+from .minimal_l1 import MinimalL1
+from .minimal_l2 import MinimalL2
 from .whole_steps import whole_steps
 
 
@@ -130,3 +133,33 @@ def _largest(contributions: Array, count: int) -> Mask:
     """The ``count`` largest contributions of each row (n, M)."""
     rank = np.argsort(np.argsort(-contributions, axis=1, kind="stable"), axis=1, kind="stable")
     return np.asarray(rank < count)
+
+
+class MinimalL2Generator(RecommenderGenerator):
+    """Plans of ``MinimalL2``: many features change a little."""
+
+    name: ClassVar[str] = MinimalL2.name
+
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:  # noqa: ARG002
+        """The projection, whatever the difficulties."""
+        return MinimalL2()
+
+
+class MinimalL1Generator(RecommenderGenerator):
+    """Plans of ``MinimalL1``: the cheapest by the features' difficulties."""
+
+    name: ClassVar[str] = MinimalL1.name
+
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:  # noqa: ARG002
+        """The knapsack with these costs."""
+        return MinimalL1(difficulty)
+
+
+class MaximalSuccessGenerator(RecommenderGenerator):
+    """Plans of ``MaximalSuccess``: those that people most probably carry out."""
+
+    name: ClassVar[str] = MaximalSuccess.name
+
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:
+        """Joint success with theta = beta / d."""
+        return MaximalSuccess(beta / difficulty)

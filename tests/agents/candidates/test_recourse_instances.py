@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ def rows(size: int) -> st.SearchStrategy[np.ndarray[Any, Any]]:
 @st.composite
 def all_instances(draw: st.DrawFn) -> RecourseInstances:
     size = draw(st.integers(0, 5))
-    masks = st.lists(st.sampled_from([True, True, True, False]), min_size=size, max_size=size).map(np.array)
+    truths = st.lists(st.sampled_from([True, True, True, False]), min_size=size, max_size=size)
+    masks = truths.map(partial(np.array, dtype=bool))
     kinds = st.sampled_from(["none", "up", "down", "any", "any"])
     allowed = draw(masks)
     space = scaled_space(

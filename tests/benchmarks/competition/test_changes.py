@@ -10,7 +10,7 @@ from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.plans import PLANNERS
 from onward.benchmarks.competition.play import Play
-from onward.environments.competition import Competition, Settings, World, closed_rounds, draw_world, load_worlds
+from onward.environments.competition import Competition, Settings, World, draw_world, load_worlds
 from onward.tests.support.reference_worlds import REFERENCE
 
 FROZEN = REFERENCE.parent / "durable" / "worlds.npz"
@@ -33,7 +33,7 @@ def test_places_change_from_a_round_on_and_a_round_may_have_none(world, changes,
         applications = competition.arrivals(t)
         accepted = competition.best(t, applications)
         given.append(accepted.sum() / 2)
-        for one in closed_rounds(t, applications, accepted, settings, 2):
+        for one in competition.closed(t, applications, accepted):
             assert one.places == places[t]
             assert 0 < one.threshold < 1 if one.places else one.threshold == 1
         competition.close(t, accepted, np.full(len(accepted), 0.9), applications.people)
