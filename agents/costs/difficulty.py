@@ -8,6 +8,8 @@ from ..arrays import Array as Array
 from ..arrays import Indices, Mask
 from ..states import State, check_state
 
+POINTS = 100
+"""Number G of difficulties on the grid: 1/G, 2/G, ... 1."""
 LEAST_ATTAINABILITY, MOST_ATTAINABILITY = 1e-9, 1e9
 """What lies beyond fails, or succeeds, whatever the difficulty."""
 
@@ -29,8 +31,6 @@ class DifficultyPosterior:
         Number D of features.
     beta
         $\beta$, above 0: how likely changes succeed in this program.
-    points
-        Number G of difficulties on the grid: 1/G, 2/G, ... 1.
 
     Examples
     --------
@@ -50,10 +50,10 @@ class DifficultyPosterior:
     Algorithmic Recourse. arXiv 2509.22102. Equation 8; the paper's own update is another (``docs/difficulty.md``).
     """
 
-    def __init__(self, features: int, beta: float, points: int = 100) -> None:
+    def __init__(self, features: int, beta: float) -> None:
         self.beta = beta
-        self._grid = np.arange(1, points + 1) / points
-        self._log_likelihood = np.zeros((features, points))
+        self._grid = np.arange(1, POINTS + 1) / POINTS
+        self._log_likelihood = np.zeros((features, POINTS))
 
     def update(self, feature: Indices, attainability: Array, succeeded: Mask) -> None:
         """Learn from R changes: of which ``feature`` (R,), with what attainability (R,), and whether it succeeded."""

@@ -69,12 +69,7 @@ class Preferences:
     array([0.9375, 0.1875])
     """
 
-    def __init__(
-        self,
-        prior: Array,
-        strength: float = STRENGTH,
-        memory: float = math.inf,
-    ) -> None:
+    def __init__(self, prior: Array, strength: float = STRENGTH, memory: float = math.inf) -> None:
         self._prior, self._strength = prior, strength
         self._kept = math.exp(-1.0 / memory)
         self._counts = np.zeros((2, len(prior)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -29,13 +29,6 @@ def shares_of(movable: Mask, random: np.random.Generator) -> Array:
     shares = np.where(movable, HARD, 0.0)
     shares[easy] = EASY
     return shares
-
-
-class PersonalCosts(Protocol):
-    """What each of n people finds hard."""
-
-    def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
-        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
 
 
 class HiddenCosts:
@@ -112,7 +105,7 @@ class HiddenCostWorld(TruthWorld):
     """
 
     most: ClassVar[float]
-    _hidden: PersonalCosts
+    _hidden: HiddenCosts | HiddenWeights
 
     @property
     def rejected_applications(self) -> list[int]:

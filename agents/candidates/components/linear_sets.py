@@ -198,12 +198,7 @@ def give_back(
 
 
 @compiled
-def single_moves(
-    person: Array,
-    layout: Layout,
-    limits: tuple[Steps, Steps],
-    weights: Array,
-) -> Moves:
+def single_moves(person: Array, layout: Layout, limits: tuple[Steps, Steps], weights: Array) -> Moves:
     """The moves of one person; ``limits`` are the fewest and the most steps of their features, (M,) each."""
     first, categories, size, _, _, scale = layout
     fewest_steps, most_steps = limits

@@ -26,13 +26,8 @@ class FeatureCount(Cost):
         cls.check(parameters)
         return cls(columns.feature_of)
 
-    def __call__(self, candidates: Array, people: Array) -> Array:
-        """The features that differ between each person (n, D) and each candidate (K, D), (n, K)."""
-        whose, which = np.indices((len(people), len(candidates))).reshape(2, -1)
-        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))
-
     def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """The same for pairs, (P,)."""
+        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
         changed = candidates[which] != people[whose]
         features = np.logical_or.reduceat(changed, self._first, axis=1)
         count: Array = features.sum(axis=1, dtype=np.float64)
