@@ -3,8 +3,7 @@
 from ..parameters import Interval, Parameter
 from ..registry import Registry
 from .bwo_ucb import BwOUCB
-from .components.beliefs import FeatureBeliefs
-from .contract import Choice, FixedChoice, Pick, Pull, State
+from .contract import Choice, FeatureBeliefs, FixedChoice, Pick, Pull, State
 from .emc import EMC
 from .exploration import Exploration
 from .linucb import LinUCB

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Array as Array
+from ..arrays import Mask
 from ..evidence import EVIDENCE_UNIT as EVIDENCE_UNIT
 from ..options import OptionBatch, Options
 from ..parameters import Equipped
 from ..states import State as State
 from ..states import check_state
-from .components.beliefs import FeatureBeliefs
 from .components.min_cost import gains
 
 Random = Callable[[], np.random.Generator]
@@ -50,6 +50,22 @@ class Pull(NamedTuple):
     arm: int
     execution: float
     context: bytes = b""
+
+
+class FeatureBeliefs(NamedTuple):
+    """What a learner believes of M features, each (M,).
+
+    ``omega`` is how much less a feature's changes help than expected, 0 as expected and 1 not at all, ``omega_sd`` its
+    standard deviation. ``difficulty`` is how many times as hard as assumed the changes are, ``log_difficulty_sd`` the
+    standard deviation of its logarithm. ``seen`` is whether any outcome tells something of the feature; the others are
+    as before any outcome.
+    """
+
+    omega: Array
+    omega_sd: Array
+    difficulty: Array
+    log_difficulty_sd: Array
+    seen: Mask
 
 
 class Choice(Equipped, ABC):

@@ -13,7 +13,7 @@ from ..costs.particles import Answer, Particles, answer_probabilities
 from ..costs.plan_costs import Pool
 from ..costs.prior import Prior
 from ..costs.responses import Response
-from .components.every_set import best_of_every_set, count_sets
+from .components.every_set import best_of_every_set
 from .components.min_cost import greedy, swaps
 
 NO_ANSWER = 255
@@ -40,7 +40,7 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
     >>> best_set(costs, np.ones(3) / 3, 3)
     (0, 2, 3)
     """
-    if count_sets(len(costs), size) * len(probability) <= EXHAUSTIVE:
+    if math.comb(len(costs), size) * len(probability) <= EXHAUSTIVE:
         return tuple(best_of_every_set(costs, probability, size).tolist())
     chosen, _ = greedy(costs, probability, float(costs.max()), size)
     return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))

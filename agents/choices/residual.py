@@ -11,8 +11,7 @@ from ..costs import effort
 from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
-from .components.beliefs import FeatureBeliefs
-from .contract import Array, Choice, Pick, Pull, Random, State
+from .contract import Array, Choice, FeatureBeliefs, Pick, Pull, Random, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""

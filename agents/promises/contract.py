@@ -136,9 +136,6 @@ class Certified(Promise):
     given a ``calibration``, a ``ShareCalibration``.
     """
 
-    is_implied: ClassVar[bool] = False
-    """Whether a bundle's calibration that names no promise, as in bundles of earlier versions, is one of this."""
-
     @abstractmethod
     def certified(self, targets: Array, required: float = 0.5) -> Counts:
         """How many of the certifying retrains accept each target (n, D), (n,)."""

@@ -117,7 +117,6 @@ class RetrainsPromise(Certified):
 
     name: ClassVar[str] = "retrains"
     is_advised: ClassVar[bool] = True
-    is_implied: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset({"choosing", "certifying"})
 
     def __init__(self, *, quantile: Quantile = 0.05) -> None:

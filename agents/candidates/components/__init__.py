@@ -1,1 +1,1 @@
-"""What generators are made of: grids of steps, sets of features, scans of scored targets, and explanations."""
+"""What generators are made of: grids of steps, sets of features, targets that are scored, and explanations."""

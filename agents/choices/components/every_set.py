@@ -11,14 +11,6 @@ LEAST_DECREASE = 1e-9
 """A set is better than an earlier one where its EMC is less by more than this share: less is rounding."""
 
 
-def count_sets(options: int, size: int) -> float:
-    """The number of sets of this size."""
-    count = 1.0
-    for part in range(size):
-        count *= (options - part) / (part + 1)
-    return count
-
-
 @compiled
 def best_of_every_set(costs: Array, weights: Array, size: int) -> Indices:
     """The set of ``size`` options, ascending, with the least EMC; the first of equal ones.

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from ....agents.promises import Certified, registry
+from ....agents.promises import RetrainsPromise
 from ....schemas.events import Identifier, ProgramName
 from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
@@ -43,7 +43,7 @@ class ImprovementFile(BundleFile, frozen=True, forbid_unknown_fields=True):
 
 
 Portion = Annotated[float, Meta(ge=0, le=1)]
-IMPLIED = next(kind.name for kind in registry.values() if issubclass(kind, Certified) and kind.is_implied)
+IMPLIED = RetrainsPromise.name
 """The promise of a calibration that names none."""
 
 
