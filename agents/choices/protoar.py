@@ -16,6 +16,7 @@ class ProtoAR(FixedChoice):
 
     Examples
     --------
+    >>> import numpy as np
     >>> points, arms = np.array([[0.9], [0.8], [0.7]]), np.array([1, 2])
     >>> options = Options(np.array([0.3]), arms, points, arms, execution=np.array([0.5, 0.7]))
     >>> ProtoAR(points, window=10).choose(options, np.random.default_rng)
