@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from math import floor
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from .arrays import Array
 from .rounding import ROUNDING
 
