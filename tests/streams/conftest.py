@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from onward.tests.support.connections import closing_connections
+from onward.tests.support.forked_process import workers_are_forked
 from onward.tests.support.held_loop import HeldLoop
 from onward.tests.support.takeovers import fold_uninterrupted
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_workers() -> Iterator[None]:
+    """Workers need no seconds to import themselves. Those of tests/test_examples.py and of the README's demo do."""
+    with workers_are_forked():
+        yield
 
 
 @pytest.fixture

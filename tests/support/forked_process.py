@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from types import SimpleNamespace
+from typing import IO, Self
+
+import pytest
+
+from onward.streams.cli import main
+from onward.streams.cli.process import worker_process
 
 Main = Callable[[list[str]], int]
-_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train"]
+_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba"]
 """Modules with slow imports, which the server imports once."""
 
 
@@ -33,11 +41,9 @@ class ForkedProcess:
         environment: Mapping[str, str],
         folder: Path | None = None,
     ) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(_PRELOADED)
         self._log = log
         arguments = (main, list(argv), log, dict(environment), folder or log.parent)
-        self._process = context.Process(target=_run, args=arguments, daemon=True)
+        self._process = _context().Process(target=_run, args=arguments, daemon=True)
 
     @property
     def exit_code(self) -> int | None:
@@ -67,6 +73,53 @@ class ForkedProcess:
         self._process.kill()
         self._process.join()
         self._process.close()
+
+
+class _ForkedCommand:
+    """What ``WorkerProcess`` uses of ``subprocess.Popen``, for ``python -P -m onward ...``."""
+
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], stdin: int, stdout: IO[bytes], stderr: IO[bytes]
+    ) -> None:
+        assert command[:4] == [sys.executable, "-P", "-m", "onward"], command
+        assert stdin == subprocess.DEVNULL
+        assert stdout is stderr
+        self._command = command
+        arguments = (main, command[4:], Path(stdout.name), dict(env), Path.cwd())
+        self._process = _context().Process(target=_run, args=arguments, daemon=True)
+        self._process.start()
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        code = self.poll()
+        if code is None:
+            raise subprocess.TimeoutExpired(self._command, timeout or 0.0)
+        return code
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+@contextmanager
+def workers_are_forked() -> Iterator[None]:
+    """The worker of every ``WorkerProcess`` of this process is forked too."""
+    ours = SimpleNamespace(Popen=_ForkedCommand, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_process, "subprocess", ours)
+        yield
+
+
+def _context() -> multiprocessing.context.ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    return context
 
 
 def _run(main: Main, argv: list[str], log: Path, environment: Mapping[str, str], folder: Path) -> None:
