@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from onward.environments.competition import Settings, World, draw_world
 from onward.tests.support.nearest_peer import FAILS, WAITS
 
 NEAREST = Kind("nearest", "onward.tests.support.nearest_peer", {"count": 2})
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +25,17 @@ def world() -> World:
     return replace(draw_world(0, features=3, rows=2000), decimals=2)
 
 
-def test_the_answer_is_what_the_peer_finds_for_each_person(world: World) -> None:
+@pytest.fixture(scope="module")
+def nearest(world: World) -> Iterator[PeerProcess]:
+    with PeerProcess(NEAREST, files_of(world, seed=0), PATIENCE_SECONDS) as peer:
+        yield peer
+
+
+def test_the_answer_is_what_the_peer_finds_for_each_person(world: World, nearest: PeerProcess) -> None:
     files = files_of(world, seed=0)
     people = world.people(np.random.default_rng(1), (4,)).clip(0.01, 0.99)
     required = np.array([0.3, 0.6, 0.9, 1.0])
-    with PeerProcess(NEAREST, files, PATIENCE_SECONDS) as peer:
-        first, again = peer.ask(people, required), peer.ask(people[:1], required[:1])
+    first, again = nearest.ask(people, required), nearest.ask(people[:1], required[:1])
     assert first.whose.tolist() == [0, 0, 1, 1, 2, 2]  # nobody has the score 1
     for person, goal, rows in zip(people, required, (first.targets[first.whose == i] for i in range(4)), strict=True):
         good = files.rows[world.score(files.rows) > goal]
@@ -39,11 +45,10 @@ def test_the_answer_is_what_the_peer_finds_for_each_person(world: World) -> None
     assert first.seconds > 0.0
 
 
-def test_who_takes_too_long_gets_nothing_and_the_others_do(world: World) -> None:
+def test_who_takes_too_long_gets_nothing_and_the_others_do(nearest: PeerProcess) -> None:
     people = np.full((2, 3), 0.5)
     people[0, 0] = WAITS
-    with PeerProcess(NEAREST, files_of(world, seed=0), patience_seconds=0.2) as peer:
-        assert peer.ask(people, np.full(2, 0.3)).whose.tolist() == [1, 1]
+    assert nearest.ask(people, np.full(2, 0.3)).whose.tolist() == [1, 1]
 
 
 def test_a_peer_that_fails_is_one_error_with_its_last_words(world: World) -> None:
@@ -62,14 +67,13 @@ def test_a_peer_that_is_not_installed_is_left_out_with_a_line(
     assert "DiCE genetic is left out: it is not installed (`make install-dice` does it)" in capsys.readouterr().err
 
 
-def test_a_peer_recommends_in_a_competition(world: World) -> None:
+def test_a_peer_recommends_in_a_competition(world: World, nearest: PeerProcess) -> None:
     settings, count = Settings(difficulty=(0.5, 0.2, 0.9)), Count()
-    with PeerProcess(NEAREST, files_of(world, seed=0), PATIENCE_SECONDS) as peer:
-        recommender = PeerRecommender(world, peer, count)
-        found = Trials([world], 1, 6, 0).measure(settings, planner=lambda *_: recommender)
-        own = world.people(np.random.default_rng(2), (30,))
-        goals = np.full(30, world.score(own).max())
-        targets = recommender(own, goals, np.array(settings.difficulty))
+    recommender = PeerRecommender(world, nearest, count)
+    found = Trials([world], 1, 6, 0).measure(settings, planner=lambda *_: recommender)
+    own = world.people(np.random.default_rng(2), (30,))
+    goals = np.full(30, world.score(own).max())
+    targets = recommender(own, goals, np.array(settings.difficulty))
     assert 0 < count.found <= count.asked
     assert found.cost[0] > 0.0
     assert (world.score(targets) >= goals).all()
@@ -81,7 +85,7 @@ def test_dice_reaches_the_score_that_is_wanted(kind: Kind, world: World) -> None
     if not installed([kind]):
         pytest.skip("DiCE is not installed: make install-dice")
     people = world.people(np.random.default_rng(1), (2,))
-    with PeerProcess(kind, files_of(world, seed=0), PATIENCE_SECONDS) as peer:
+    with PeerProcess(kind, files_of(world, seed=0), patience_seconds=5.0) as peer:
         found = peer.ask(people, np.full(2, 0.8))
     assert len(found.targets)
     assert (world.score(found.targets) > 0.8).all()

@@ -33,6 +33,21 @@ async def try_model(trial, limits, command=SERVER):
         await held.hold(trial)
 
 
+class Kept(Trials):
+    """Trials with any limits, whose process stays for the next test: to start one takes seconds."""
+
+    async def try_model(self, trial, limits=LIMITS):
+        self._limits = limits
+        await self.hold(trial)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    trials = Kept(LIMITS)
+    yield trials
+    trials._end()
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("program")
@@ -56,20 +71,20 @@ async def test_a_good_model_passes(program):
         ({"program": "cards"}, r"it was trained for program steps: train or import it with the spec of cards"),
     ],
 )
-async def test_a_model_of_another_version_or_program_than_its_event_says_is_refused(program, changes, problem):
+async def test_a_model_of_another_version_or_program_than_its_event_says_is_refused(kept, program, changes, problem):
     trial = trial_of(*program, **changes)
     with pytest.raises(ModelError, match=problem):
-        await try_model(trial, LIMITS)
+        await kept.try_model(trial)
     with pytest.raises(ModelError, match=problem):
         check_model(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
 
 
-async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(program):
+async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(kept, program):
     with pytest.raises(ModelError, match=r"^nowhere/manifest.json: file manifest.json is missing$"):
-        await try_model(Trial(Model("steps", "v1", "nowhere/manifest.json", "0" * 64), program[0]), LIMITS)
+        await kept.try_model(Trial(Model("steps", "v1", "nowhere/manifest.json", "0" * 64), program[0]))
 
 
-async def test_a_model_is_tried_with_the_scale_that_the_program_s_first_model_has(tmp_path):
+async def test_a_model_is_tried_with_the_scale_that_the_program_s_first_model_has(kept, tmp_path):
     """The spec's bounds were narrowed later, and models go on being trained with those of the first one."""
     [file] = write_programs(tmp_path, {"steps": POLICIES["steps"]})
     text = file.read_text()
@@ -78,18 +93,17 @@ async def test_a_model_is_tried_with_the_scale_that_the_program_s_first_model_ha
     file.write_text(narrowed)
     program, bundle = assemble(load_spec(file)), tmp_path / "steps-v1"
     trial = trial_of(program.spec, bundle)
-    async with Trials(LIMITS) as held:
-        await _first_load(held)(program, trial.model)
-        # It is the program that knows the scale: the spec alone does not.
-        with pytest.raises(ModelError, match=r"the bounds of income are \[0\.0, 90\.0\], the model was trained with"):
-            await held.hold(trial)
-        manifest = bundle / "manifest.json"
-        other = json.loads(manifest.read_bytes())
-        [income] = [column for column in other["features"] if column["name"] == "income"]
-        income["bounds"] = [0.0, 90.0]
-        manifest.write_text(json.dumps(other))
-        with pytest.raises(ModelError, match=r"bounds of income are \[0\.0, 100\.0\], the model was trained with"):
-            await _first_load(held)(program, trial_of(program.spec, bundle).model)
+    await _first_load(kept)(program, trial.model)
+    # It is the program that knows the scale: the spec alone does not.
+    with pytest.raises(ModelError, match=r"the bounds of income are \[0\.0, 90\.0\], the model was trained with"):
+        await kept.try_model(trial)
+    manifest = bundle / "manifest.json"
+    other = json.loads(manifest.read_bytes())
+    [income] = [column for column in other["features"] if column["name"] == "income"]
+    income["bounds"] = [0.0, 90.0]
+    manifest.write_text(json.dumps(other))
+    with pytest.raises(ModelError, match=r"bounds of income are \[0\.0, 100\.0\], the model was trained with"):
+        await _first_load(kept)(program, trial_of(program.spec, bundle).model)
 
 
 BOMBS = {
@@ -99,22 +113,22 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(program, tmp_path, name):
+async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(kept, program, tmp_path, name):
     spec, bundle = program
     file, content, changes = BOMBS[name]
     address, digest = bomb_bundle(bundle, tmp_path / "bomb", file, content(), **changes)
     with pytest.raises(
         ModelError, match=r"bomb/manifest.json: file m\.(onnx|npz) takes more memory than .* max_model_bytes"
     ):
-        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(memory_bytes=200 << 20))
+        await kept.try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(memory_bytes=200 << 20))
 
 
-async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(program, tmp_path):
+async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(kept, program, tmp_path):
     spec, bundle = program
     changes = {"onnx": {"column": 1, "rows": 1}}
     address, digest = bomb_bundle(bundle, tmp_path / "slow", "m.onnx", onnx_bomb(40_000_000, 4), **changes)
     with pytest.raises(ModelError, match=r"takes more than 1 s of processor time \(setting max_model_seconds\)"):
-        await try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(seconds=1))
+        await kept.try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(seconds=1))
 
 
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
