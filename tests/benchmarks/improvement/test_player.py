@@ -13,7 +13,7 @@ from onward.benchmarks.improvement.methods import IGNORES_EXECUTION, parse
 from onward.benchmarks.improvement.observed_execution import ObservedExecution
 from onward.benchmarks.improvement.plan import Ask, Plan, Task
 from onward.benchmarks.improvement.play import play
-from onward.benchmarks.improvement.player import Player, Terms, play_all, player
+from onward.benchmarks.improvement.player import Terms, play_all, player
 from onward.benchmarks.improvement.scores import Score
 from onward.benchmarks.improvement.verifier import fit, look_up
 from onward.benchmarks.improvement.worlds import Setting, Worlds, data_sets
@@ -55,14 +55,14 @@ def test_processes_side_by_side_give_the_tasks_in_their_order_and_the_scores_of_
 
 def test_a_learner_of_what_helps_is_told_what_is_expected_of_each_instance():
     (task,) = tasks("residual", "main", range(1))
-    worlds = Worlds(data_sets(None, ())[0], "rf", rounds=60)
+    worlds = player(TERMS)._worlds[task.data]
     world, outlooks = worlds.world(0, Setting()), worlds.outlooks(0, Setting().instances)
     some = world.feasible(3)[1:]
     told = np.linspace(0.5, 0.9, len(some))
     outlook = outlooks(3, some, told)
     assert outlook.effects.shape == (len(some), len(worlds.data.spec.features))
     assert outlook.effort.sum(axis=1) == pytest.approx(-np.log(told))
-    assert all(0 < score.mer < 1 for score in Player(TERMS).play(task))
+    assert all(0 < score.mer < 1 for score in player(TERMS).play(task))
 
 
 def test_what_is_wrong_in_another_process_is_said_in_this_one(tmp_path, capsys):
@@ -74,7 +74,7 @@ def test_what_is_wrong_in_another_process_is_said_in_this_one(tmp_path, capsys):
 
 def test_plays_that_cannot_differ_are_played_once():
     (task,) = tasks("bwo_ucb", "main,candidates,window,trees", range(1))
-    scores = dict(zip(((one.experiment, one.trial.label) for one in task.asked), Player(TERMS).play(task), strict=True))
+    scores = dict(zip(((one.experiment, one.trial.label) for one in task.asked), player(TERMS).play(task), strict=True))
     main = scores["main", "0"]
     same = [place for place, score in scores.items() if score is main]
     assert same == [("main", "0"), ("main", "0.25"), ("candidates", "200"), ("window", "10"), ("trees", "50")]
@@ -93,7 +93,7 @@ def test_noise_does_not_matter_to_a_method_that_ignores_execution_probabilities(
 
 def test_more_instances_than_there_are_make_no_other_world():
     asked = tuple(Ask("main", Trial(f"{most}", Setting(instances=most)), parse("bwo_ucb")) for most in (10**6, 10**7))
-    one, other = Player(TERMS).play(Task("loan", 0, "bwo_ucb", asked))
+    one, other = player(TERMS).play(Task("loan", 0, "bwo_ucb", asked))
     assert one is other
 
 

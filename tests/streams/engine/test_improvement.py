@@ -32,6 +32,7 @@ label: {name: repaid, desired: 1}
 model: {manifest: model/manifest.json}
 policy: {window: {steps: 4}%s}
 """
+PEOPLE = 100
 POOR = {"region": "north", "income": 42, "debts": 7}
 
 
@@ -141,7 +142,8 @@ def test_labels_of_pure_chance_leave_as_many_options_as_by_cost(tmp_path):
         policy = f", options: 3, objective: {objective}"
         spec.write_text(SPEC.replace("manifest: model", f"manifest: {objective}") % policy)
         train(tmp_path / "noise.csv", load_program_spec(spec), tmp_path / objective, estimator="random_forest", seed=0)
-        answers = [one for one in load_program(spec).suggest(tmp_path / "noise.csv") if isinstance(one, Recourse)]
+        (tmp_path / "people.csv").write_text("\n".join([header, *noise[:PEOPLE]]))
+        answers = [one for one in load_program(spec).suggest(tmp_path / "people.csv") if isinstance(one, Recourse)]
         assert all(answer.improvement_source is UNSET for answer in answers)
         assert not any("helps with probability" in str(answer) for answer in answers)
         return float(np.mean([len(answer.options) > 1 for answer in answers]))

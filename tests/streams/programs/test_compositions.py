@@ -1,4 +1,4 @@
-"""Every generator with every goal, promise, objective, cost and choice: who is served, and what the check says.
+"""Every generator with every goal, promise, objective and choice, and each of them with every cost: who is served, and what the check says.
 
 The rows of the data are accepted only just: none of them scores what a round, a promise or a margin asks for.
 """
@@ -71,9 +71,12 @@ def options_of(program: Program) -> Any:
 
 
 def every(generator: str) -> list[Composition]:
-    """Every composition with a generator."""
+    """Every bar and objective with a generator; both costs with each bar and with each objective."""
     costs, objectives = ("l1", "max_percentile_shift"), ("improvement", "cost")
-    return [Composition(generator, *names) for names in product(BARS, objectives, costs)]
+    return [
+        Composition(generator, bar, objective, costs[number % 2 ^ place])
+        for (number, bar), (place, objective) in product(enumerate(BARS), enumerate(objectives))
+    ]
 
 
 @pytest.mark.parametrize("generator", candidates.registry)
@@ -98,7 +101,7 @@ def test_what_serves_nobody_is_said_and_nothing_else(generator: str, tmp_path: P
 def test_every_choice_picks_among_the_options_of_every_generator(choice: str, objective: str, tmp_path: Path) -> None:
     for generator in candidates.registry:
         text = f"policy: {{generator: {generator}, choice: {choice}, objective: {objective}}}"
-        program = assembled(text, tmp_path / generator, bias=BIAS, rows=ROWS)
+        program = assembled(text, tmp_path, bias=BIAS, rows=ROWS)
         batch, learner = options_of(program), program.learner()
         for person in range(len(batch)):
             options = batch.of(person)
