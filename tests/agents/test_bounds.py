@@ -142,12 +142,13 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
             linear = LogisticScore(np.linspace(-1.0, 1.0, codec.dimension), -1.0)
             helping = Objective(L1(), 0.5, prior(codec.dimension))
             sets = LpBall(0.1, 2), Ellipsoid(np.eye(codec.dimension + 1), 0.1)
-            for score in (lambda X: X[:, 0], linear, *(WorstCaseScore(linear, models) for models in sets)):
-                for objective in (
-                    Objective(L1()),
-                    helping,
-                    *(Objective(cost) for cost in costs_of(codec, rows) if seed < 2),
-                ):
+            costs = [Objective(cost) for cost in costs_of(codec, rows)] if seed < 2 else []
+            for score, more in (
+                (lambda X: X[:, 0], costs),
+                (linear, costs),
+                *((WorstCaseScore(linear, models), []) for models in sets),
+            ):
+                for objective in (Objective(L1()), helping, *more):
                     built = generator.build(space_of(codec), rows, objective).under(score, Threshold(0.3))
                     built.propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,6 +74,14 @@ class ForkedProcess:
         self._process.kill()
         self._process.join()
         self._process.close()
+
+
+def script(argv: list[str]) -> int:
+    """Run a file of Python, as ``python FILE ...`` does; for ``ForkedProcess``."""
+    sys.argv = argv
+    sys.path.insert(0, str(Path(argv[0]).parent))
+    runpy.run_path(argv[0], run_name="__main__")
+    return 0
 
 
 class _ForkedCommand:

@@ -107,7 +107,7 @@ def keeps_the_rules(space: Space, person: np.ndarray, target: np.ndarray) -> boo
 
 every = pytest.mark.parametrize("name", registry)
 drawn = given(seed=st.integers(0, 2**32), instances=st.integers(0, 40))
-quickly = settings(max_examples=20, deadline=None)
+quickly = settings(max_examples=12, deadline=None)
 
 
 @every
@@ -242,7 +242,7 @@ def build_many(name: str, seed: int, required: float) -> tuple[CandidateGenerato
 
 
 @every
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**32), required=st.sampled_from([0.2, 0.6, 0.99]))
 def test_the_work_is_bounded_and_options_change_different_features(name: str, seed: int, required: float) -> None:
     generator, counted, people = build_many(name, seed, required)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from onward.streams.engine.cases import Status
 from onward.streams.engine.counts import COUNTS
 from onward.streams.replay.history import History
 from onward.streams.worker.partition_processor import Stage
+from onward.tests.support.forked_process import ForkedProcess, script
 from onward.tests.support.tape import MINUTE_MS, TIMED, cases, tape
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-input.md"
@@ -177,6 +176,7 @@ def test_the_files_of_the_page_run_as_the_command(tmp_path):
     code, launcher = page_code()
     (tmp_path / f"{MODULE}.py").write_text(code)
     (tmp_path / f"{LAUNCHER}.py").write_text(launcher)
-    done = subprocess.run([sys.executable, f"{LAUNCHER}.py", "--version"], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("onward ")
+    with ForkedProcess(script, [str(tmp_path / f"{LAUNCHER}.py"), "--version"], tmp_path / "log", {}) as done:
+        assert done.wait() == 0, done.last_line()
+    [line] = (tmp_path / "log").read_text().splitlines()
+    assert line.startswith("onward ")

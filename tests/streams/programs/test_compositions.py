@@ -1,6 +1,7 @@
-"""Every generator with every goal, promise, objective and choice, and each of them with every cost: who is served, and what the check says.
+"""Every generator with every goal, promise and objective, with every choice, and each of them with every cost.
 
-The rows of the data are accepted only just: none of them scores what a round, a promise or a margin asks for.
+Who is served, and what the check says. The rows of the data are accepted only just: none of them scores what a round, a
+promise or a margin asks for.
 """
 
 from __future__ import annotations
