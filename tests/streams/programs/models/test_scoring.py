@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -110,6 +110,7 @@ def test_a_booster_agrees_with_scikit_learn_on_the_thresholds_of_its_trees(name)
 
 
 @pytest.mark.parametrize("name", ALL)
+@settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, len(ROWS)), max_size=12), order=st.permutations(range(0, len(ROWS), 10)))
 def test_a_row_scores_the_same_whatever_stands_beside_it(name, cuts, order):
     model = scorer(named(name), COLUMNS)
@@ -133,6 +134,7 @@ def test_several_models_score_together_as_each_does_alone(names):
 
 
 @pytest.mark.parametrize("name", FORESTS)
+@settings(max_examples=30)
 @given(person=st.integers(0, len(ROWS) - 1), seed=st.integers(0, 2**32), most=st.integers(1, COLUMNS))
 def test_variants_of_a_person_score_as_scikit_learn_scores_them(name, person, seed, most):
     random = np.random.default_rng(seed)
