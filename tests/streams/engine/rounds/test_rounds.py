@@ -318,7 +318,7 @@ def test_programs_whose_rounds_close_at_the_same_time_are_served_in_one_order_be
                 features = {"region": "north", "income": 20.0 + number, "debts": 2}
                 event = Application(program, f"p{number}", features)
                 tape.send("applications", event, MINUTE_MS, f"{program}{number}")
-        for number in range(200):
+        for number in range(60):
             tape.tick(closed_at(1) + number)
         tape.fold(parts=[[record] for record in tape.journal] if name == "cut" else None)
         tapes.append(tape)

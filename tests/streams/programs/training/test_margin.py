@@ -105,10 +105,12 @@ def test_a_margin_that_asks_for_a_score_above_1_is_refused(folder, capsys, tmp_p
     assert train(folder, "auto.yaml", "measured") == 0
     measured = json.loads((folder / "measured" / "manifest.json").read_text())["margin"]
     capsys.readouterr()
+    lines = (folder / "loans.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "few.csv").write_text("".join(lines[:21]))
     for threshold, code in ((0.99 - measured, 0), (1.0 - measured, 2)):
         model = f"{folder / 'measured' / 'manifest.json'}, threshold: {threshold}"
         (tmp_path / "high.yaml").write_text((folder / "auto.yaml").read_text().replace("model/manifest.json", model))
-        assert main(["suggest", str(folder / "loans.csv"), "--spec", str(tmp_path / "high.yaml")]) == code
+        assert main(["suggest", str(tmp_path / "few.csv"), "--spec", str(tmp_path / "high.yaml")]) == code
     assert f"the margin {measured:g} of model logistic-regression-" in capsys.readouterr().err
 
 
