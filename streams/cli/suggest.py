@@ -5,19 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.console import Console
 from rich.progress import track
 
 from ...schemas.events import NoRecourse, Recourse
-from ..api.people import ValidPeople
-from ..api.program import MAX_OPTIONS, Program, load_program
 from ..errors import UsageError
 from ..printable import answer_in_words, printable
-from .display.undecided import tell_cautions, tell_undecided
 from .display.words import counted
 from .flags.parsing import CommandParser
+
+if TYPE_CHECKING:
+    from ..api.people import ValidPeople
+    from ..api.program import Program
 
 DESCRIPTION = """Suggest a way forward to every rejected person of a CSV: what a worker with a fresh learner would
 publish. People whom the program's model approves get no line. Rows that cannot be used are reported on standard error,
@@ -42,6 +44,10 @@ def run(args: Sequence[str]) -> int:
         "--ask", metavar="NAME", help="ask this person which plans they would take: the spec has `elicitation`"
     )
     options = parser.parse_args(list(args))
+    # Imported late, because it takes seconds, which wrong flags and --help should not.
+    from ..api.program import MAX_OPTIONS, load_program
+    from .display.undecided import tell_cautions, tell_undecided
+
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
     program = load_program(options.spec, options=options.options)
