@@ -17,13 +17,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Self
 
-import pytest
-
 from onward.streams.cli import main
 from onward.streams.cli.process import worker_process
 
 Main = Callable[[list[str]], int]
-_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba"]
+_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba", __name__]
 """Modules with slow imports, which the server imports once."""
 
 
@@ -119,6 +117,8 @@ class _ForkedCommand:
 @contextmanager
 def workers_are_forked() -> Iterator[None]:
     """The worker of every ``WorkerProcess`` of this process is forked too."""
+    import pytest  # which no forked process needs
+
     ours = SimpleNamespace(Popen=_ForkedCommand, DEVNULL=subprocess.DEVNULL, TimeoutExpired=subprocess.TimeoutExpired)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "subprocess", ours)
