@@ -12,7 +12,7 @@ from onward.tests.support.held_loop import HeldLoop
 from onward.tests.support.takeovers import fold_uninterrupted
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_workers() -> Iterator[None]:
     """Workers need no seconds to import themselves. Those of tests/test_examples.py and of the README's demo do."""
     with workers_are_forked():
