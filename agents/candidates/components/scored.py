@@ -78,8 +78,8 @@ def number_rows(rows: Steps, table: Steps, known: Steps, count: int) -> Indices:
     for i in range(len(rows)):
         mixed = 0
         for value in rows[i]:
-            mixed = (mixed ^ value) * 1099511628211  # the prime of FNV-1a, modulo 2^64
-        slot = (mixed ^ (mixed >> 32)) & last
+            mixed = ((mixed ^ value) * 16777619) & 0x7FFFFFFF  # as FNV-1a, in 31 bits, so that nothing overflows
+        slot = (mixed ^ (mixed >> 15)) & last
         while table[slot] >= 0 and _differ(known, table[slot], rows, i):
             slot = (slot + 1) & last
         if table[slot] < 0:

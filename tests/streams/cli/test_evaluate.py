@@ -26,7 +26,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.tests.support.installations import TOPICS, read_events
 
-PEOPLE = 800
+PEOPLE = 1000
 PROGRAM = "personal-loan-posterior"
 START_MS = 1_790_000_000_000
 
