@@ -13,19 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
-import skops.io
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 
 from ....agents.actor import load_arrays
 from ....agents.trees import TreeSum, dump_trees, load_trees
 from ....schemas.encoding import FeatureCodec
 from ...errors import ModelError, UsageError, one_line
-from ..models.calibration import folded
+from ..models.calibration import folded, sklearn_type
 from ..models.scoring import DecisionModel, scorer, type_name
 from ..onnx.score import OnnxScore
 from .manifest import LARGEST_FILE_BYTES
@@ -41,8 +36,8 @@ TRUSTED_TYPES = (
 """Types that a model may hold beside those that skops trusts: the optimizers that an ``MLPClassifier`` was fitted with
 (plain attributes), and the arrays of a tree (``agents/fitted_trees/forests.py`` checks them)."""
 
-KEPT_AS_SKOPS = (ExtraTreesClassifier, LogisticRegression, MLPClassifier, RandomForestClassifier)
-"""The estimators that a file of skops may hold. Others are kept as trees."""
+KEPT_AS_SKOPS = ("ExtraTreesClassifier", "LogisticRegression", "MLPClassifier", "RandomForestClassifier")
+"""The estimators of scikit-learn that a file of skops may hold. Others are kept as trees."""
 
 LARGEST_UNPACKED_BYTES = 4 << 30
 """Of a model's arrays, which a file holds compressed."""
@@ -69,7 +64,9 @@ def model_file(model: Any, columns: int) -> ModelFile:
     scores = scorer(model, columns)
     if isinstance(scores, TreeSum):
         return ModelFile(".npz", dump_trees(scores), type_name(model))
-    kept = folded(model, columns) if isinstance(model, CalibratedClassifierCV) else model
+    import skops.io
+
+    kept = folded(model, columns) if sklearn_type(model) == "CalibratedClassifierCV" else model
     return ModelFile(".skops", skops.io.dumps(kept, compression=ZIP_DEFLATED), type_name(model))
 
 
@@ -99,6 +96,8 @@ def _onnx_file(model: OnnxModel) -> ModelFile:
 
 
 def _read_skops(content: bytes, columns: int) -> DecisionModel:
+    import skops.io
+
     try:
         check_unpacked_size(content)
         unknown = sorted(set(skops.io.get_untrusted_types(data=content)).difference(TRUSTED_TYPES))
@@ -107,8 +106,8 @@ def _read_skops(content: bytes, columns: int) -> DecisionModel:
     if unknown:
         raise NotAModelError(f"holds types that are not allowed: {', '.join(unknown)}")
     estimator = skops.io.loads(content, trusted=list(TRUSTED_TYPES))
-    if type(estimator) not in KEPT_AS_SKOPS:
-        names = ", ".join(kind.__name__ for kind in KEPT_AS_SKOPS)
+    if sklearn_type(estimator) not in KEPT_AS_SKOPS:
+        names = ", ".join(KEPT_AS_SKOPS)
         raise ValueError(f"type {type_name(estimator)} is not supported in a skops file (use one of {names})")
     return scorer(estimator, columns)
 

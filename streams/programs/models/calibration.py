@@ -10,26 +10,19 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.linear_model import LogisticRegression
-
 from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosting
 from ....agents.fitted_trees.forests import Forest
 from ....agents.trees import TreeSum
 
-CALIBRATED = (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    LogisticRegression,
-    RandomForestClassifier,
-)
-"""Estimators whose calibration can be folded into the model."""
+FORESTS = ("ExtraTreesClassifier", "RandomForestClassifier")
+CALIBRATED = (*FORESTS, "GradientBoostingClassifier", "HistGradientBoostingClassifier", "LogisticRegression")
+"""Estimators of scikit-learn whose calibration can be folded into the model."""
+
+
+def sklearn_type(estimator: Any) -> str:
+    """The name of an estimator's type if it is one of scikit-learn's, whose import takes seconds; else nothing."""
+    kind = type(estimator)
+    return kind.__name__ if kind.__module__.partition(".")[0] == "sklearn" else ""
 
 
 def folded(calibrated: Any, columns: int) -> Any:
@@ -44,12 +37,12 @@ def folded(calibrated: Any, columns: int) -> Any:
     (curve,) = fitted.calibrators
     slope, intercept = -float(curve.a_), -float(curve.b_)
     estimator = fitted.estimator
-    if type(estimator) is LogisticRegression:
+    if sklearn_type(estimator) == "LogisticRegression":
         return _folded_logistic(estimator, slope, intercept)
     return _trees(estimator, columns).mapped(slope, intercept, logistic=True)
 
 
-def _folded_logistic(estimator: LogisticRegression, slope: float, intercept: float) -> LogisticRegression:
+def _folded_logistic(estimator: Any, slope: float, intercept: float) -> Any:
     model = deepcopy(estimator)
     model.coef_ = slope * estimator.coef_
     model.intercept_ = slope * estimator.intercept_ + intercept
@@ -58,12 +51,12 @@ def _folded_logistic(estimator: LogisticRegression, slope: float, intercept: flo
 
 def _trees(estimator: Any, columns: int) -> TreeSum:
     """The trees whose sum is what scikit-learn calibrates."""
-    kind = type(estimator)
-    if kind in (RandomForestClassifier, ExtraTreesClassifier):
+    kind = sklearn_type(estimator)
+    if kind in FORESTS:
         return Forest(estimator, columns).as_sum()
-    if kind is HistGradientBoostingClassifier:
+    if kind == "HistGradientBoostingClassifier":
         return histogram_boosting(estimator, columns)
-    if kind is GradientBoostingClassifier:
+    if kind == "GradientBoostingClassifier":
         return gradient_boosting(estimator, columns)
-    names = ", ".join(each.__name__ for each in CALIBRATED)
-    raise ValueError(f"CalibratedClassifierCV of {kind.__name__} is not supported (use one of {names})")
+    name, names = type(estimator).__name__, ", ".join(sorted(CALIBRATED))
+    raise ValueError(f"CalibratedClassifierCV of {name} is not supported (use one of {names})")

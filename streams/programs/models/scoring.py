@@ -11,15 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 
 from ....agents.candidates import LinearScore, Score
 from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosting
@@ -27,7 +18,7 @@ from ....agents.fitted_trees.forests import Forest
 from ....agents.scores import Scores
 from ....agents.sigmoid import sigmoid as _sigmoid
 from ....agents.trees import TreeSum
-from .calibration import folded
+from .calibration import folded, sklearn_type
 
 Floats = NDArray[np.float64]
 Layer = tuple[Floats, Floats]
@@ -139,9 +130,9 @@ def scorer(estimator: Any, columns: int) -> DecisionModel:
 
     Raises ValueError for a type that is not supported, classes other than 0 and 1, or weights that do not fit.
     """
-    build = MODELS.get(type(estimator))
+    build = MODELS.get(sklearn_type(estimator))
     if build is None:
-        supported = ", ".join(sorted(kind.__name__ for kind in MODELS))
+        supported = ", ".join(sorted(MODELS))
         raise ValueError(f"type {type_name(estimator)} is not supported (use one of {supported})")
     classes = getattr(estimator, "classes_", None)
     if classes is None or list(classes) != [0, 1]:
@@ -187,12 +178,13 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "tanh": np.tanh,
 }
 
-MODELS: dict[type, Callable[[Any, int], DecisionModel]] = {
-    CalibratedClassifierCV: _calibrated,
-    ExtraTreesClassifier: Forest,
-    GradientBoostingClassifier: gradient_boosting,
-    HistGradientBoostingClassifier: histogram_boosting,
-    LogisticRegression: _logistic,
-    MLPClassifier: _perceptron,
-    RandomForestClassifier: Forest,
+MODELS: dict[str, Callable[[Any, int], DecisionModel]] = {
+    "CalibratedClassifierCV": _calibrated,
+    "ExtraTreesClassifier": Forest,
+    "GradientBoostingClassifier": gradient_boosting,
+    "HistGradientBoostingClassifier": histogram_boosting,
+    "LogisticRegression": _logistic,
+    "MLPClassifier": _perceptron,
+    "RandomForestClassifier": Forest,
 }
+"""How the estimators of scikit-learn are scored, by the names of their types."""

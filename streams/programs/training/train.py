@@ -33,7 +33,7 @@ from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
-from ..models.calibration import CALIBRATED
+from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import DecisionModel, scorer
 from ..program import check_linear
 from ..promised import measured_promise
@@ -195,7 +195,7 @@ def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bo
     estimator = ESTIMATORS[name](random)
     if not calibrate:
         return estimator
-    if type(estimator) not in CALIBRATED:
+    if sklearn_type(estimator) not in CALIBRATED:
         raise UsageError(f"--calibrate: {name} cannot be calibrated; leave the flag out, or use another --estimator")
     return CalibratedClassifierCV(estimator, method="sigmoid", cv=CALIBRATION_FOLDS, ensemble=False)
 
