@@ -174,13 +174,13 @@ def _selected(
     if objective.aims and picked:
         whose = [person for person, of_person in enumerate(picks) for _ in of_person]
         helps = iter(objective.helps(batch, picked, whose))
-    point, cost, execution = batch.point.item, batch.cost.item, batch.execution.item
+    arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     return [
         tuple(
             [
                 Selected(
                     i := next(index),
-                    arm,
+                    arm(i),
                     point(i),
                     cost(i),
                     execution(i),
@@ -189,7 +189,7 @@ def _selected(
                     context,
                     next(helps),
                 )
-                for arm, propensity, learner_execution, context in of_person
+                for _, propensity, learner_execution, context in of_person
             ]
         )
         for of_person in picks

@@ -12,8 +12,11 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
+MODEL_LIBRARIES = ("skops.io", "sklearn.ensemble", "sklearn.linear_model", "sklearn.neural_network")
+"""What a model of scikit-learn needs. It takes some 100 MB, which are not the model's."""
 _STATUS = Path("/proc/self/status")
 _OWN_DATA = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
 _OUT_OF_MEMORY_SCORE = Path("/proc/self/oom_score_adj")
@@ -32,6 +35,12 @@ class LoadLimits:
     seconds: float = 30.0
     waiting_seconds: int = 60
     waiting_factor: int = 10
+
+
+def import_model_libraries() -> None:
+    """Import what a model may need, before memory is limited or processes are forked."""
+    for name in MODEL_LIBRARIES:
+        import_module(name)
 
 
 def limit_process(limits: LoadLimits) -> None:
@@ -53,6 +62,7 @@ def limit_process(limits: LoadLimits) -> None:
 @contextlib.contextmanager
 def limited_memory(memory_bytes: int) -> Iterator[None]:
     """Limit what this process takes within the block: an allocation beyond it raises MemoryError."""
+    import_model_libraries()
     before = resource.getrlimit(resource.RLIMIT_DATA)
     if (size := _allowed_data(memory_bytes)) is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (size, before[1]))

@@ -53,7 +53,7 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
 
 def load_spec_of(program: str, paths: Iterable[Path]) -> LoadedSpec:
-    """The spec of a program among several; raise ``UsageError`` where none is its."""
+    """The spec of a program among several; raise ``UsageError`` where none is its, ``SpecError`` for a bad one."""
     loaded = {own.spec.program: own for own in map(load_program_spec, paths)}
     if program not in loaded:
         raise UsageError(f"--spec: none of {', '.join(sorted(loaded))} is program {program!r}: give its spec too")

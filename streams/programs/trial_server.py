@@ -11,18 +11,15 @@ import os
 import select
 import signal
 import sys
-from importlib import import_module
 
 import msgspec
 
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
-from .load_limits import LoadLimits, limit_process
+from .load_limits import LoadLimits, import_model_libraries, limit_process
 from .program import check_model, load_model
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
-IMPORTED_BEFORE = ("skops.io", "sklearn.ensemble", "sklearn.linear_model", "sklearn.neural_network")
-"""What a model of scikit-learn needs: imported before processes are forked, whose memory and time are limited."""
 _MOST_CHARACTERS = 2000
 
 
@@ -30,8 +27,7 @@ def main() -> None:
     """Serve until standard input ends."""
     for number in SENT_TO_WORKERS:
         signal.signal(number, signal.SIG_IGN)
-    for name in IMPORTED_BEFORE:
-        import_module(name)
+    import_model_libraries()
     _write(b"ready")
     for line in sys.stdin.buffer:
         _write(msgspec.json.encode(_tried(msgspec.json.decode(line, type=Request, strict=False))))

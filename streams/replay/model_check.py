@@ -54,8 +54,8 @@ def check_open_options(
     """Check the model whose manifest is at ``address`` against the open options of a program.
 
     ``by`` names features of its people, and ``now_ms`` is the event time of
-    the announcement. Loading the model may take ``model_bytes`` of memory. Raises ``UsageError``, ``LedgerError`` or
-    ``ModelError``.
+    the announcement. Loading the model may take ``model_bytes`` of memory. Raises ``UsageError``, ``SpecError``,
+    ``LedgerError`` or ``ModelError``.
     """
     manifest, sha256 = read_manifest(address)
     loaded = load_spec_of(manifest.program, specs)

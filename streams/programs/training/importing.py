@@ -80,8 +80,8 @@ def import_model(
     ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
     models that measure the margin; ``on_margin`` is called before that. ``retrains`` are files of the same classifier,
     fitted again on resamples of its data, by which a promise is measured. ``goal_policy`` is the file of the learned
-    policy of a goal for rounds. Raises ``ModelError`` when a file is refused, ``UsageError`` for wrong data, for too
-    few retrains, and for a policy that is missing.
+    policy of a goal for rounds. Raises ``ModelError`` when a file is refused, ``TableError`` for wrong data,
+    ``UsageError`` for too few retrains, and for a policy that is missing.
     """
     check_new(output)
     _check_retrains(loaded, retrains)

@@ -6,11 +6,14 @@ import asyncio
 import hashlib
 import json
 import resource
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Model
@@ -18,6 +21,7 @@ from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
 from onward.streams.kafka.service import _first_load
 from onward.streams.programs import trial_server
+from onward.streams.programs.bundle.model_files import model_file
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
 from onward.streams.programs.program import assemble, check_model, load_model
 from onward.streams.programs.trial import SERVER, Request, Trial, Trials
@@ -172,3 +176,18 @@ def test_memory_is_limited_within_a_block_alone():
         np.ones(128 << 20, dtype=np.uint8)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     assert np.ones(128 << 20, dtype=np.uint8).size
+
+
+def test_what_a_model_needs_to_import_does_not_count_as_the_models_memory(tmp_path):
+    model = LogisticRegression().fit(np.eye(4), [0, 1, 0, 1])
+    (tmp_path / "m.skops").write_bytes(model_file(model, 4).content)
+    program = (
+        "import sys; from pathlib import Path; from onward.streams.kafka import service; "
+        "from onward.streams.programs.bundle.model_files import read_model; "
+        "content = Path(sys.argv[1]).read_bytes()\n"
+        "with service.limited_memory(16 << 20): read_model('m.skops', content, 4)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, str(tmp_path / "m.skops")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
