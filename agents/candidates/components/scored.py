@@ -91,10 +91,10 @@ def number_rows(rows: Steps, table: Steps, known: Steps, count: int) -> Indices:
 
 
 @compiled
-def _differ(some: Steps, one: int, others: Steps, other: int) -> bool:
-    """Whether two rows differ; a comparison of arrays would make one."""
-    for column in range(some.shape[1]):  # noqa: SIM110 (numba compiles no generator)
-        if some[one, column] != others[other, column]:
+def _differ(known: Steps, number: int, rows: Steps, row: int) -> bool:
+    """Whether a known row and another differ, without the array that comparing them as arrays makes."""
+    for column in range(rows.shape[1]):  # noqa: SIM110 (numba compiles no generator)
+        if known[number, column] != rows[row, column]:
             return True
     return False
 
