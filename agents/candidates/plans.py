@@ -166,17 +166,19 @@ class PlanGenerator(Search):
         targets, cost = levels.rows(plans.levels), plans.costs @ probability
         return PersonPlans(targets, arm, cost, self._objective.shortfall(targets, person), plans, levels)
 
-    def pool(self, person: Array) -> Pool:
+    def pool(self, person: Array) -> Pool[Array]:
         """The plans of an encoded person (D,), to ask which they would take.
 
         Raise ``ValueError`` where the cost is the same for everybody.
         """
         return self.pool_of(self.plans(person))
 
-    def pool_of(self, plans: PersonPlans) -> Pool:
+    def pool_of(self, plans: PersonPlans) -> Pool[Array]:
         """The same of plans that were made before."""
         costs = plans.levels.costs(self._objective.cost, plans.found.levels, plans.found.order)
-        return Pool(costs, plans.shortfall if self._objective.aims else None)
+        after = [plans.after(plan) for plan in range(len(plans.arm))]
+        shortfall = plans.shortfall if self._objective.aims else None
+        return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after], shortfall)
 
     def _best_of_sets(self, person: Array) -> PersonPlans:
         """The best plan of each set of features, without those that a part of it replaces."""

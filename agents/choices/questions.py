@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ..costs.prior import Prior
 from ..costs.responses import Response
 from .components.every_set import best_of_every_set
 from .components.min_cost import greedy, swaps
+
+S = TypeVar("S")
 
 NO_ANSWER = 255
 """The answer of somebody who would take none of the plans (``Answer.teaches``)."""
@@ -47,7 +49,7 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
 
 
 def most_informative_set(
-    pool: Pool, costs: Array, probability: Array, response: Response, size: int
+    pool: Pool[Any], costs: Array, probability: Array, response: Response, size: int
 ) -> tuple[tuple[int, ...], float]:
     """The ``size`` of n plans, ascending, whose answer is expected to lower the loss of the best plan most.
 
@@ -70,7 +72,7 @@ def most_informative_set(
     >>> from ..costs.plan_costs import PlanCosts
     >>> from ..costs.responses import Noiseless
     >>> costs = PlanCosts(np.eye(3), np.arange(3)[:, None], cap=9.0)
-    >>> pool = Pool(costs, shortfall=np.array([0.0, 0.0, 8.0]))
+    >>> pool = Pool(costs, [None] * 3, shortfall=np.array([0.0, 0.0, 8.0]))
     >>> sampled = costs.under(np.array([[1.0, 9.0, 1.0], [9.0, 1.0, 1.0]]))
     >>> most_informative_set(pool, sampled, np.array([0.5, 0.5]), Noiseless(), 2)[0]
     (0, 1)
@@ -103,25 +105,27 @@ class InterviewRules(NamedTuple):
     """How a person is asked.
 
     At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
-    ``tolerance`` times the expected least loss. With ``repeats`` a question may be asked again, as if the person forgot
-    their answer; else no more is asked where the best question was asked.
+    ``tolerance`` times the expected least loss. With ``walks`` the next question is about the state to which the first
+    step of the picked plan leads (algorithm 1); else all are about the person as they are. With ``repeats`` a question
+    may be asked again, as if the person forgot their answer; else no more is asked where the best question was asked.
     """
 
     questions: int = 3
     options: int = 2
     tolerance: float = 0.02
+    walks: bool = False
     repeats: bool = True
 
 
 class Belief(NamedTuple):
     """What is known after some answers.
 
-    ``question`` are the numbers of the plans to show next; None where nothing is to be asked. ``recommended`` is the
-    plan with the least expected loss, its cost and shortfall (``Pool``). It is none of the ``refused`` ones, which are
-    probably out of reach, as far as others are left. ``loss`` is that, and ``regret`` by how much it is expected to
-    exceed the loss of the person's best plan. ``answers`` are those that taught something, ``shown`` the plans that
-    they were about, ``kinds`` (M,) the probabilities of the kinds of people. ``weights`` (S, P) and ``probability``
-    (S,) are what the person's weights may be.
+    ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
+    ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``). It is
+    none of the ``refused`` ones, which are probably out of reach, as far as others are left. ``loss`` is that, and
+    ``regret`` by how much it is expected to exceed the loss of the person's best plan. ``answers`` are those that
+    taught something, ``shown`` the plans of the first pool that they were about, ``kinds`` (M,) the probabilities of
+    the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's weights may be.
     """
 
     question: tuple[int, ...] | None
@@ -141,7 +145,7 @@ class Belief(NamedTuple):
         return self.probability @ self.weights
 
 
-class Interview:
+class Interview(Generic[S]):
     """Asks one person which plans they would take, and recommends one.
 
     An interview is a function of the person's pool, the key and the answers: ``after`` gives the same belief for the
@@ -149,8 +153,10 @@ class Interview:
 
     Parameters
     ----------
-    pool
-        The person's plans, at least one.
+    pool_at
+        The pool of a state; empty where a plan is not needed or not found.
+    start
+        The person as they are. Their pool has at least one plan.
     prior, response
         What is known of people's weights, and how they answer.
     key
@@ -168,7 +174,8 @@ class Interview:
     >>> means = np.array([[9.0, 1.0, 4.0], [1.0, 9.0, 4.0]])
     >>> prior = GaussianMixture(np.array([0.5, 0.5]), means, np.full((2, 3), 0.1))
     >>> plans = PlanCosts(np.eye(3), np.arange(3)[:, None], floor=0.0, stop=0.0)
-    >>> interview = Interview(Pool(plans), prior, Noiseless(), key=[1], rules=InterviewRules())
+    >>> pool = Pool(plans, [None, None, None])
+    >>> interview = Interview(lambda state: pool, "as they are", prior, Noiseless(), key=[1], rules=InterviewRules())
     >>> first = interview.after([])
     >>> first.question, first.recommended, round(first.regret)
     ((0, 1), 2, 3)
@@ -184,14 +191,15 @@ class Interview:
 
     def __init__(
         self,
-        pool: Pool,
+        pool_at: Callable[[S], Pool[S]],
+        start: S,
         prior: Prior,
         response: Response,
         key: Sequence[int],
         rules: InterviewRules,
         earlier: Sequence[Answer] = (),
     ) -> None:
-        self._pool, self._rules, self._earlier = pool, rules, earlier
+        self._pool_at, self._start, self._rules, self._earlier = pool_at, start, rules, earlier
         self._prior, self._response, self._key = prior, response, key
 
     def after(self, answers: Sequence[int]) -> Belief:
@@ -207,35 +215,52 @@ class Interview:
 
         An answer is taken when the next belief is asked for: a list may grow meanwhile.
         """
-        person, taught = Particles(self._prior, self._response, self._key), len(self._earlier)
+        person, first = Particles(self._prior, self._response, self._key), self._pool_at(self._start)
         for answer_before in self._earlier:
             person.update(answer_before)
+        state, pool, taught = self._start, first, len(self._earlier)
         declined, asked, shown = set[int](), set[tuple[int, ...]](), frozenset[int]()
-        belief = self._belief(person, 0, taught, shown, declined)
+        belief = self._belief(person, first, pool, 0, taught, shown, declined)
         yield belief
         for number, answer in enumerate(answers, start=1):
             if belief.question is None:
                 raise ValueError(f"answer {number} is to no question: {number - 1} were asked")
             if answer != NO_ANSWER and not 0 <= answer < len(belief.question):
                 raise ValueError(f"answer {number} is {answer}: the question offered {len(belief.question)} plans")
-            given = Answer(self._pool.costs.only(belief.question), None if answer == NO_ANSWER else answer)
+            given = Answer(pool.costs.only(belief.question), None if answer == NO_ANSWER else answer)
             if given.teaches:
                 person.update(given)
                 taught += 1
-                shown |= set(belief.question)
+                shown |= set(belief.question) if pool is first else set()
             if given.picked is None:
                 declined = declined | set(belief.question)
+            elif self._rules.walks:
+                state = self._next_state(pool, belief.question[given.picked])
+                pool, declined = (first if state is self._start else self._pool_at(state)), set()
             asked.add(belief.question)
-            belief = self._belief(person, number, taught, shown, declined)
+            belief = self._belief(person, first, pool, number, taught, shown, declined)
             if belief.question in asked and not self._rules.repeats:
                 belief = belief._replace(question=None)
             yield belief
 
-    def _belief(self, person: Particles, asked: int, taught: int, shown: frozenset[int], declined: Set[int]) -> Belief:
-        costs, probability = person.costs(self._pool.costs), person.probability
-        losses = self._pool.losses(costs)
+    def _next_state(self, pool: Pool[S], picked: int) -> S:
+        """Where the first step of the picked plan leads; the start where nothing is left to be done from there."""
+        state = pool.after_first_step[picked]
+        return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
+
+    def _belief(
+        self,
+        person: Particles,
+        first: Pool[S],
+        pool: Pool[S],
+        asked: int,
+        taught: int,
+        shown: frozenset[int],
+        declined: Set[int],
+    ) -> Belief:
+        losses, probability = first.losses(person.costs(first.costs)), person.probability
         # Where all plans are in reach, who would take none may only be unable to tell.
-        refused = frozenset(declined if math.isfinite(self._pool.costs.cap) else ())
+        refused = frozenset(declined if pool is first and math.isfinite(first.costs.cap) else ())
         expected = losses @ probability
         left = np.array([plan not in refused for plan in range(len(losses))])
         recommended = int(np.where(left | ~left.any(), expected, np.inf).argmin())
@@ -244,12 +269,12 @@ class Interview:
         regret = max(loss - least, 0.0)
         question = None
         if asked < self._rules.questions and regret > self._rules.tolerance * least:
-            question = self._question(costs, probability, declined)
+            question = self._question(pool, person.costs(pool.costs), probability, declined)
         weights = person.weights.copy()
         return Belief(question, recommended, refused, loss, regret, taught, shown, person.kinds, weights, probability)
 
-    def _question(self, costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
-        """The plans to show, which cost (n, S); None where no answer would help.
+    def _question(self, pool: Pool[S], costs: Array, probability: Array, declined: Set[int]) -> tuple[int, ...] | None:
+        """The plans of a pool to show, which cost (n, S); None where no answer would help.
 
         Those of a question that had no answer are not shown again.
         """
@@ -257,14 +282,14 @@ class Interview:
         size = min(self._rules.options, len(offered))
         if size < 2:
             return None
-        least = float((self._pool.losses(costs) @ probability).min())
-        if self._pool.picks_are_best:
+        least = float((pool.losses(costs) @ probability).min())
+        if pool.picks_are_best:
             counts = probability > LEAST_PROBABILITY
             costs, probability = np.ascontiguousarray(costs[offered][:, counts]), probability[counts]
             shown = best_set(costs, probability, size)
             after = float(costs[list(shown)].min(axis=0) @ probability)
         else:
-            own = self._pool.only(offered)
+            own = pool.only(offered)
             shown, after = most_informative_set(own, costs[offered], probability, self._response, size)
         return tuple(offered[list(shown)].tolist()) if least - after > LEAST_GAIN * least else None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..arrays import Array, Indices
+
+S = TypeVar("S")
 
 
 class PlanCosts(NamedTuple):
@@ -62,13 +64,15 @@ class PlanCosts(NamedTuple):
         return self._replace(coefficients=self.coefficients[used], steps=steps)
 
 
-class Pool(NamedTuple):
-    """The n plans that one person may be shown or told: what they cost, and how much worse they are than that.
+class Pool(NamedTuple, Generic[S]):
+    """The n plans that one person may be shown or told: what they cost, and where each leads with its first step.
 
-    ``shortfall`` (n,) is in the unit of costs: plans may not help. None where plans are compared by cost alone.
+    ``after_first_step`` is None where the plan then has reached its end. ``shortfall`` (n,) says by how much each is
+    worse than it costs, in the unit of costs: plans may not help. None where plans are compared by cost alone.
     """
 
     costs: PlanCosts
+    after_first_step: Sequence[S | None]
     shortfall: Array | None = None
 
     @property
@@ -76,9 +80,10 @@ class Pool(NamedTuple):
         """Whether the plan that a person picks is the best of those shown: they pick by cost, and all are in reach."""
         return self.shortfall is None and math.isinf(self.costs.cap)
 
-    def only(self, plans: Indices) -> Pool:
+    def only(self, plans: Indices) -> Pool[S]:
         """Some of the plans."""
-        return Pool(self.costs.only(plans), None if self.shortfall is None else self.shortfall[plans])
+        shortfall = None if self.shortfall is None else self.shortfall[plans]
+        return Pool(self.costs.only(plans), [self.after_first_step[plan] for plan in plans], shortfall)
 
     def losses(self, costs: Array) -> Array:
         """What plans that cost (n, S) have least of, the better they are."""

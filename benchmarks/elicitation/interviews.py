@@ -127,11 +127,12 @@ def dialogue(subject: Subject, belief: Belief, response: str, rules: InterviewRu
     if not len(subject.costs):
         return Dialogue(told, 0, 0, 0.0, np.zeros(0), belief.prior.means, belief.prior.mass)
     kind = RESPONSES[response]
+    pool: Pool[None] = Pool(subject.known, [None] * len(subject.costs))
     random = np.random.default_rng([seed, subject.number])
     answers: list[int] = []
     kinds, weights, probability = belief.prior.mass, belief.prior.means, belief.prior.mass
     began, asked, tolerance = time.process_time(), None, InterviewRules().tolerance
-    interview = Interview(Pool(subject.known), belief.prior, kind(), [seed, subject.number], rules)
+    interview = Interview(lambda _: pool, None, belief.prior, kind(), [seed, subject.number], rules)
     for number, now in enumerate(interview.course(answers)):
         told[number:], kinds = now.recommended, now.kinds
         weights, probability = now.weights, now.probability

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from onward.agents.candidates.plans import PlanGenerator
 from onward.agents.choices.questions import NO_ANSWER, Belief, Interview, InterviewRules
 from onward.agents.costs import Columns, MixedCost
+from onward.agents.costs.plan_costs import Pool
 from onward.agents.costs.prior import prior_of
 from onward.agents.costs.responses import Noiseless
 from onward.agents.objective import Objective
@@ -57,7 +59,11 @@ def _objectives(trials: Trials) -> Mapping[str, Objective]:
     return {"by cost": Objective(cost, nu), "that help": Objective(cost, nu, trials.improvement)}
 
 
-def _asked(interview: Interview, costs: Array) -> Iterator[Belief]:
+def _always(pool: Pool[Array], _: Array) -> Pool[Array]:
+    return pool
+
+
+def _asked(interview: Interview[Array], costs: Array) -> Iterator[Belief]:
     """What is known after none, one, ... of the answers of somebody whom plans cost (n,)."""
     answers: list[int] = []
     for belief in interview.course(answers):
@@ -87,8 +93,11 @@ def _told(trials: Trials, objective: Objective) -> Mapping[int, list[Told]]:
             continue
         who, many = np.full(len(plans.arm), number), np.broadcast_to(person, plans.targets.shape)
         costs = hidden.of_pairs(who, many, plans.targets)
+        pool = generator.pool_of(plans)
         rules = InterviewRules(QUESTIONS, tolerance=0.0, repeats=False)
-        beliefs = list(_asked(Interview(generator.pool_of(plans), prior_of(cost), Noiseless(), [number], rules), costs))
+        beliefs = list(
+            _asked(Interview(partial(_always, pool), person, prior_of(cost), Noiseless(), [number], rules), costs)
+        )
         for count, people in found.items():
             plan = beliefs[min(count, len(beliefs) - 1)].recommended
             helps = world.chances(np.array([application]), plans.targets[[plan]]).improvement.item()

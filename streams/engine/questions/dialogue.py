@@ -64,7 +64,7 @@ class Dialogue:
         self._plans = generator.plans(self._person)
         if not len(self._plans.arm):
             raise NoPlanError
-        self._pool = generator.pool_of(self._plans)
+        self._pool = pool = generator.pool_of(self._plans)
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
         self._prior = prior_of(model.objective.cost, shares)
@@ -76,8 +76,9 @@ class Dialogue:
         evidence = [answer for _, answer in given if answer.teaches]
         rules = rules_of(elicitation)
         self._response = response_of(elicitation, self._least_cost(model.objective))
-        self._interview = Interview(
-            self._pool,
+        self._interview: Interview[Array] = Interview(
+            lambda _: pool,
+            self._person,
             self._prior,
             self._response,
             _key(program, self._person),
@@ -198,7 +199,9 @@ def _steps(plans: PersonPlans, plan: int) -> PlanSteps:
     return PlanSteps(plans.levels.lattice.features[order], plans.after(plan), np.zeros(len(order)))
 
 
-def _expected(pool: Pool, objective: Objective, belief: Belief, plans: Sequence[int]) -> list[tuple[float, float]]:
+def _expected(
+    pool: Pool[Array], objective: Objective, belief: Belief, plans: Sequence[int]
+) -> list[tuple[float, float]]:
     """What plans are expected to cost a person after their answers, and how probably they carry each out."""
     costs = pool.costs.only(plans).under(belief.weights)
     execution = np.exp(-objective.nu * costs) @ belief.probability

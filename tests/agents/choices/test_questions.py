@@ -39,13 +39,15 @@ class Case:
         random = np.random.default_rng(seed)
         self.prior = GaussianMixture(np.ones(3) / 3, random.uniform(1.0, 20.0, (3, FEATURES)), np.ones((3, FEATURES)))
         steps = np.where(random.random((PLANS, 2)) < [1.0, 0.5], random.integers(0, FEATURES, (PLANS, 2)), -1)
-        self.pool = Pool(PlanCosts(np.eye(FEATURES), steps, floor=1.0, stop=1.0))
+        self.pool: Pool[str] = Pool(PlanCosts(np.eye(FEATURES), steps, floor=1.0, stop=1.0), [None] * PLANS)
         self.weights = self.prior.weights(np.array([seed % 3]), random.standard_normal((1, FEATURES)))
 
-    def interview(self, rules: InterviewRules = EAGER, response: Response | None = None, key: int = 0) -> Interview:
-        return Interview(self.pool, self.prior, response or Noiseless(), [key], rules)
+    def interview(
+        self, rules: InterviewRules = EAGER, response: Response | None = None, key: int = 0
+    ) -> Interview[str]:
+        return Interview(lambda _: self.pool, "start", self.prior, response or Noiseless(), [key], rules)
 
-    def answers(self, interview: Interview) -> list[int]:
+    def answers(self, interview: Interview[str]) -> list[int]:
         """Those of somebody with the true weights."""
         found: list[int] = []
         for belief in interview.course(found):
@@ -155,7 +157,7 @@ def test_no_more_is_asked_when_the_expected_regret_is_tolerable(seed: int, toler
 
 def test_one_plan_is_recommended_without_a_question() -> None:
     case = Case(3)
-    case.pool = Pool(case.pool.costs.only([4]))
+    case.pool = Pool(case.pool.costs.only([4]), [None])
     belief = case.interview().after([])
     assert (belief.question, belief.recommended, belief.regret) == (None, 0, 0.0)
 
@@ -236,7 +238,7 @@ def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after
     random = np.random.default_rng(seed)
     weights = random.exponential(3.0, (20, 6))
     plans = PlanCosts(np.eye(6), np.arange(6)[:, np.newaxis], cap=cap)
-    pool = Pool(plans, random.exponential(2.0, 6))
+    pool: Pool[str] = Pool(plans, [None] * 6, random.exponential(2.0, 6))
     losses = pool.losses(plans.under(weights))
 
     def after(question: tuple[int, ...]) -> float:
@@ -316,7 +318,7 @@ def test_the_regret_that_is_told_is_the_mean_of_those_that_picks_let_see(
 def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Response]) -> None:
     case, response = Case(seed), kind()
     prior = Samples(np.random.default_rng(seed).uniform(1.0, 20.0, (40, FEATURES)))
-    interview = Interview(case.pool, prior, response, [1], EAGER)
+    interview = Interview(lambda _: case.pool, "start", prior, response, [1], EAGER)
     before = interview.after([])
     if before.question is None:
         return
@@ -355,3 +357,27 @@ def test_contradicting_answers_still_lead_to_a_recommendation(response: Response
         if belief.question is not None:
             answers.append(len(answers) % 2)
     assert answers
+
+
+def test_questions_can_walk_along_the_plans_that_are_picked() -> None:
+    case = Case(1)
+    nearer = Pool(case.pool.costs.only(range(4)), [None] * 4)
+    start = case.pool._replace(after_first_step=["nearer"] * PLANS)
+    states: list[str] = []
+
+    def pool_at(state: str) -> Pool[str]:
+        states.append(state)
+        return {"start": start, "nearer": nearer}[state]
+
+    def asked(walks: bool) -> list[questions.Belief]:
+        rules = EAGER._replace(walks=walks)
+        return list(Interview(pool_at, "start", case.prior, Noiseless(), [0], rules).course([0]))
+
+    stays, walks = asked(walks=False), asked(walks=True)
+    assert set(states[:1]) == {"start"}
+    assert "nearer" in states
+    assert walks[0] == walks[0]._replace(question=stays[0].question)
+    assert walks[1].recommended == stays[1].recommended, "the recommendation is a plan of the person as they are"
+    assert stays[1].question is not None
+    assert walks[1].question is not None
+    assert max(walks[1].question) < 4 <= max(stays[1].question)

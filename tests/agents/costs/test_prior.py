@@ -28,9 +28,9 @@ def test_answers_teach_which_features_people_would_change():
         targets = np.where(moved, person + random.random((PLANS, FEATURES)) / 2, person)
         shifts = real.shifts(targets, person[np.newaxis], np.arange(PLANS), nobody)
         costs = np.minimum(real.costs(shifts)[:, random.integers(1000)], real.cap)
-        pool = Pool(sampled_plan_costs(believed, person, targets))
+        pool: Pool[None] = Pool(sampled_plan_costs(believed, person, targets), [None] * PLANS)
         prior, answers = SampledPrior(believed.under(preferences.shares)), list[int]()
-        interview = Interview(pool, prior, Noiseless(), [number], InterviewRules())
+        interview = Interview(lambda _, pool=pool: pool, None, prior, Noiseless(), [number], InterviewRules())
         for belief in interview.course(answers):
             if belief.question is not None:
                 offered = costs[list(belief.question)]

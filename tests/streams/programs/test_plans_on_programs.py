@@ -60,7 +60,7 @@ def test_a_person_of_a_program_can_be_asked(folder: Path, cost: str) -> None:
     plans = generator.plans(person)
     pool = generator.pool_of(plans)
     prior, rules = prior_of(model.objective.cost), InterviewRules(tolerance=0.0)
-    interview = Interview(pool, prior, Noiseless(), [1], rules)
+    interview = Interview(lambda _: pool, person, prior, Noiseless(), [1], rules)
     first = interview.after([])
     assert first.question is not None
     answers: list[int] = []
