@@ -5,6 +5,7 @@ That is the one at ONWARD_KAFKA_BOOTSTRAP ("host:port,..."), else one that is st
 
 from __future__ import annotations
 
+import logging
 import os
 import uuid
 from collections.abc import Iterable, Iterator
@@ -54,6 +55,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         import torch
 
         torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A worker that a test runs sets the logging of the process, to a stream that is closed after the test."""
+    root, ours = logging.getLogger(), logging.getLogger("onward")
+    before = (root.level, list(root.handlers), ours.level)
+    yield
+    logging.captureWarnings(False)
+    root.setLevel(before[0])
+    root.handlers[:] = before[1]
+    ours.setLevel(before[2])
 
 
 @pytest.fixture(autouse=True)

@@ -1,22 +1,8 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
-
-import pytest
 
 from onward.streams.worker import logs
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root, ours = logging.getLogger(), logging.getLogger("onward")
-    before = (root.level, list(root.handlers), ours.level)
-    yield
-    logging.captureWarnings(False)
-    root.setLevel(before[0])
-    root.handlers[:] = before[1]
-    ours.setLevel(before[2])
 
 
 def test_json_lines_hold_ids_and_leave_out_everything_else() -> None:
