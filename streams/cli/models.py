@@ -26,7 +26,7 @@ from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
 from ..settings import ModelSettings
 from .display.model_check import print_check
-from .display.new_model import print_model, tell_margin
+from .display.new_model import print_model, tell
 from .display.read_progress import ReadProgress
 from .display.undecided import tell_cautions
 from .flags.actions import run_action
@@ -89,7 +89,7 @@ def import_file(args: Sequence[str]) -> int:
         probabilities=options.probabilities,
         retrains=options.retrain,
         goal_policy=options.goal_policy,
-        on_margin=tell_margin,
+        tell=tell,
     )
     print_model(manifest, loaded.spec, options.output)
     return 0

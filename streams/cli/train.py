@@ -9,7 +9,7 @@ from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
 from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
-from .display.new_model import print_model, tell_dates, tell_margin, tell_retrains, tell_split
+from .display.new_model import print_model, tell, tell_dates
 from .display.undecided import tell_cautions, tell_undecided
 from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser
@@ -61,9 +61,7 @@ def run(args: Sequence[str]) -> int:
         retrains=options.retrains,
         date_column=options.date_column,
         goal_policy=options.goal_policy,
-        on_margin=tell_margin,
-        on_retrains=tell_retrains,
-        on_split=tell_split,
+        tell=tell,
     )
     print_model(manifest, loaded.spec, options.output)
     if states_share(loaded.spec) and options.date_column is None:

@@ -18,7 +18,6 @@ from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.promised import has_promise, promise_on
-from ...programs.training.margin import RETRAINED
 from ...programs.training.protected import PREFIX
 from ...programs.training.served import PROMISED
 
@@ -42,29 +41,15 @@ FLAT = 1e-9
 """Predictions that differ by less are the same, but for rounding."""
 
 
-def tell_margin() -> None:
-    """Say on standard error what takes so long."""
-    _tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
-
-
-def tell_retrains(count: int) -> None:
-    """Say on standard error what takes so long."""
-    _tell(f"fitting {count} more models on resamples of the data, to measure the promise")
-
-
-def tell_split(number: int, splits: int) -> None:
-    """Say on standard error how far the longest part is."""
-    _tell(f"measured the promise on rows kept aside: {number} of {splits} splits")
-
-
 def tell_dates(columns: Sequence[str]) -> None:
     """Say on standard error that a promise was measured on random halves of rows that have dates."""
     if columns:
         names = ", ".join(columns)
-        _tell(f"the data have dates ({names}): with `--date-column NAME` the promise is measured on later rows instead")
+        tell(f"the data have dates ({names}): with `--date-column NAME` the promise is measured on later rows instead")
 
 
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
+    """Print a line on standard error."""
     Console(stderr=True).out(text, highlight=False)
 
 
@@ -88,10 +73,10 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     for line in lines:
         console.out(line, highlight=False)
     for line in _protected(manifest):
-        _tell(line)
+        tell(line)
     if _serves_nobody(manifest):
         where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
-        _tell(f"warning: with this spec nobody is served{where}; {_what_to_do(manifest, spec)[0]}")
+        tell(f"warning: with this spec nobody is served{where}; {_what_to_do(manifest, spec)[0]}")
 
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:

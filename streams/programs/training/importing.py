@@ -73,15 +73,15 @@ def import_model(
     probabilities: str | None = None,
     retrains: Sequence[Path] = (),
     goal_policy: Path | None = None,
-    on_margin: Callable[[], None] = lambda: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Manifest:
     """Write the bundle of an ONNX file to the folder ``output``, which must not exist.
 
     ``probabilities`` names the output where several could be it. ``seed`` decides the order of the instances, and the
-    models that measure the margin; ``on_margin`` is called before that. ``retrains`` are files of the same classifier,
-    fitted again on resamples of its data, by which a promise is measured. ``goal_policy`` is the file of the learned
-    policy of a goal for rounds. Raises ``ModelError`` when a file is refused, ``TableError`` for wrong data,
-    ``UsageError`` for too few retrains, and for a policy that is missing.
+    models that measure the margin; ``tell`` is given a line of text before that. ``retrains`` are files of the same
+    classifier, fitted again on resamples of its data, by which a promise is measured. ``goal_policy`` is the file of
+    the learned policy of a goal for rounds. Raises ``ModelError`` when a file is refused, ``TableError`` for wrong
+    data, ``UsageError`` for too few retrains, and for a policy that is missing.
     """
     check_new(output)
     _check_retrains(loaded, retrains)
@@ -104,7 +104,7 @@ def import_model(
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     refit = partial(surrogates, scores, table, random)
     draft = draft_of(codec, model.score, instances, reference, prior)
-    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, on_margin)
+    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, tell)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)

@@ -52,15 +52,15 @@ def wanted_margin(
     draft: Draft,
     refit: Callable[[], Sequence[Score]],
     rejected: Floats,
-    on_margin: Callable[[], None],
+    tell: Callable[[str], None],
 ) -> tuple[float | UnsetType, dict[str, float]]:
     """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
 
-    ``refit`` gives the models by which it is measured, which takes long: ``on_margin`` is called before.
+    ``refit`` gives the models by which it is measured, which takes long: ``tell`` says so before.
     """
     if not uses_margin(spec):
         return UNSET, {}
-    on_margin()
+    tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
     margin, share = smallest_margin(draft, refit(), rejected)
     return margin, {} if share is None else {"retrained_accept": share}
 

@@ -44,19 +44,19 @@ def measure_share(
     training: Training,
     dates: Floats | None,
     random: np.random.RandomState,
-    on_split: Callable[[int, int], None] = lambda _, __: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Measured:
     """Measure what the verdict of a program's retrains is worth under models of rows that are kept aside.
 
-    ``dates`` (n,) are those of the table's rows: later rows are kept aside then, else random halves. ``on_split`` is
-    called with the number of each split, from 1, and how many there are. Raises ``ValueError`` where the rows are too
-    few, or too few have one of the labels.
+    ``dates`` (n,) are those of the table's rows: later rows are kept aside then, else random halves. ``tell`` is given
+    a line of text after each split. Raises ``ValueError`` where the rows are too few, or too few have one of the
+    labels.
     """
     labels = training.table.labels
     splits = list(halvings(labels, random) if dates is None else cuts(dates, labels, random))
     results: list[Trial | None] = []
     for number, trial in enumerate(trials(training, splits, random), 1):
-        on_split(number, len(splits))
+        tell(f"measured the promise on rows kept aside: {number} of {len(splits)} splits")
         results.append(trial)
     together = 2 if dates is None else 1
     groups = [[trial for trial in results[at : at + together] if trial] for at in range(0, len(results), together)]

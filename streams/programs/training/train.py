@@ -85,23 +85,20 @@ def train(
     retrains: int | None = None,
     date_column: str | None = None,
     goal_policy: Path | None = None,
-    on_margin: Callable[[], None] = lambda: None,
-    on_retrains: Callable[[int], None] = lambda _: None,
-    on_split: Callable[[int, int], None] = lambda _, __: None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Manifest:
     """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
 
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
-    estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same
-    version and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many
-    as the spec's promise needs. ``date_column`` names a column of dates, no feature, so that the shares of the promise
+    estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same version
+    and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many as the
+    spec's promise needs. ``date_column`` names a column of dates, no feature, so that the shares of the promise
     ``retrains`` are measured on later rows. ``goal_policy`` is the file of the learned policy of a goal for rounds, to
-    keep beside it. ``on_margin`` is called before a margin is measured, ``on_retrains`` with the number of retrains
-    before they are fitted, and ``on_split`` with a number and how many there are where a promise has been measured on
-    one of so many splits; all take long. Raises ``UsageError`` for data that cannot be trained on or are too few, a
-    folder that holds something, an estimator that cannot be calibrated, a number of retrains that cannot be divided, a
-    model that cannot carry the spec's promise, or a policy that is missing; ``TableError`` for data that do not fit the
-    spec, ``ModelError`` for a policy's file that is none.
+    keep beside it. ``tell`` is given a line of text before each part that takes long, and while it goes on. Raises
+    ``UsageError`` for data that cannot be trained on or are too few, a folder that holds something, an estimator that
+    cannot be calibrated, a number of retrains that cannot be divided, a model that cannot carry the spec's promise, or
+    a policy that is missing; ``TableError`` for data that do not fit the spec, ``ModelError`` for a policy's file that
+    is none.
     """
     check_new(output)
     count = wanted_retrains(loaded.spec, retrains)
@@ -126,10 +123,13 @@ def train(
     unseen = np.concatenate([recourse, held_out])
     refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
     draft = draft_of(codec, model.score, kept, reference, prior)
-    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, on_margin)
+    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, tell)
     # Last, so that nothing else of a model depends on how many retrains it has.
-    others = _retrains(fitted, table, count, len(fit), random, on_retrains)
-    calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, on_split)
+    others: Sequence[DecisionModel] = ()
+    if count:
+        tell(f"fitting {count} more models on resamples of the data, to measure the promise")
+        others = fit_retrains(fitted, table.X, table.labels, count, len(fit), random)
+    calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)
@@ -161,33 +161,18 @@ def _measured_share(
     training: Training,
     dates: Floats | None,
     random: np.random.RandomState,
-    on_split: Callable[[int, int], None],
+    tell: Callable[[str], None],
 ) -> Measured:
     """What the verdict of the retrains is worth; nothing where the spec's promise states no share."""
     if not states_share(training.codec.spec):
         return Measured(UNSET, {})
     try:
-        return measure_share(training, dates, random, on_split)
+        return measure_share(training, dates, random, tell)
     except ValueError as error:
         raise UsageError(
             f"{csv}: too few rows to measure what the promise retrains is worth under models of other rows: {error}; "
             "give more data, or a `policy.margin` instead of the promise"
         ) from None
-
-
-def _retrains(
-    fitted: Any,
-    table: Table,
-    count: int,
-    fitted_on: int,
-    random: np.random.RandomState,
-    on_retrains: Callable[[int], None],
-) -> Sequence[DecisionModel]:
-    """The retrains of a fitted estimator; none where ``count`` is 0."""
-    if not count:
-        return ()
-    on_retrains(count)
-    return fit_retrains(fitted, table.X, table.labels, count, fitted_on, random)
 
 
 def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bool) -> Any:

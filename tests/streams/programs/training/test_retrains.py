@@ -99,7 +99,7 @@ def test_a_model_that_cannot_carry_the_promise_is_refused_before_its_retrains_ar
             folder / "new",
             estimator="random_forest",
             seed=0,
-            on_retrains=lambda _: pytest.fail("retrains were fitted"),
+            tell=lambda text: pytest.fail(text),
         )
 
 
