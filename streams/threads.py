@@ -1,4 +1,4 @@
-"""Work in a thread that can be told to stop: a thread cannot be cancelled, so the work has to look."""
+"""Work in threads. A thread cannot be cancelled: work that is to stop early has to look at an event."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Event
 from time import monotonic
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 log = logging.getLogger(__name__)
 
@@ -19,12 +20,26 @@ REPORT_SECONDS = 5.0
 
 
 async def in_thread(
+    function: Callable[[*Ts], T],
+    *args: *Ts,
+    to_its_end: bool = False,
+    name: str = "",
+    extra: Mapping[str, object] | None = None,
+) -> T:
+    """Call ``function`` in a thread and return its result, like ``asyncio.to_thread``.
+
+    The keywords are those of ``stoppable_in_thread``.
+    """
+    return await stoppable_in_thread(lambda _: function(*args), to_its_end=to_its_end, name=name, extra=extra)
+
+
+async def stoppable_in_thread(
     work: Callable[[Event], T], *, to_its_end: bool = False, name: str = "", extra: Mapping[str, object] | None = None
 ) -> T:
-    """What ``work`` gives. It is handed an event, which is set when this is cancelled.
+    """Run ``work`` in a thread and return its result. It is handed an event, which is set when this is cancelled.
 
-    Nobody waits for it then, unless it is ``to_its_end``: for what must not go on beside what comes next. Work with a
-    ``name`` is logged, with ``extra``, while it goes on.
+    Nobody waits for the thread then, unless it runs ``to_its_end``: for what must not go on beside what comes next.
+    Work with a ``name`` is logged, with ``extra``, while it goes on.
     """
     stop = Event()
     working = asyncio.ensure_future(asyncio.to_thread(work, stop))

@@ -25,7 +25,7 @@ from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..private_folder import make_private
 from ..records import TopicPartition
-from ..threads import in_thread
+from ..threads import in_thread, stoppable_in_thread
 from .store import Snapshot, SnapshotError, Snapshots
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class LedgerRecovery:
                 # not rename the file meanwhile.
                 extra = {"partition": journal.partition}
                 check = partial(check_ledger, path)
-                there = await in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
+                there = await stoppable_in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
                 return Ledger(path, *journal) if there else None
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
@@ -134,7 +134,7 @@ class LedgerRecovery:
         if snapshots is None:
             return ()
         try:
-            return await in_thread(lambda _: snapshots.listed(journal))
+            return await in_thread(snapshots.listed, journal)
         except SnapshotError as error:
             self._log_refused("snapshots cannot be listed: %s", error)
             return ()
@@ -147,7 +147,7 @@ class LedgerRecovery:
             started = perf_counter()
             try:
                 _check(snapshot, end)
-                await in_thread(partial(self._snapshots.fetch, snapshot, copy))
+                await stoppable_in_thread(partial(self._snapshots.fetch, snapshot, copy))
             except SnapshotError as error:
                 self._log_refused("snapshot %s is refused: %s", snapshot.file, error)
                 continue

@@ -17,7 +17,7 @@ from ..errors import FencedError
 from ..ledger.file import size_bytes
 from ..metrics import Metrics
 from ..records import TopicPartition
-from ..threads import in_thread
+from ..threads import in_thread, stoppable_in_thread
 from .store import Snapshot, SnapshotError, Snapshots
 
 log = logging.getLogger(__name__)
@@ -120,9 +120,9 @@ class SnapshotScheduler:
         started = perf_counter()
         try:
             send = partial(schedule.snapshots.send, schedule.path, journal, self._clock_ms(), values=values)
-            snapshot = await in_thread(send)
+            snapshot = await stoppable_in_thread(send)
             await self._wait_until_valid()
-            await in_thread(lambda _: schedule.snapshots.enlist(snapshot))
+            await in_thread(schedule.snapshots.enlist, snapshot)
         except (SnapshotError, OSError, FencedError) as error:
             self._metrics.snapshot_failures.labels("take").inc()
             log.warning("no snapshot was taken: %s", error, extra={"partition": journal.partition})

@@ -222,13 +222,15 @@ class PartitionProcessor:
         extra = {"partition": owned.state.partition, "records": len(entries)}
         models: Mapping[JournalPosition, ModelBundle] = {}
         if announces_models(entries):
-            load = partial(load_models, owned.state, entries)
-            models = await in_thread(lambda _: load(), to_its_end=True, name="load new models", extra=extra)
+            models = await in_thread(
+                load_models, owned.state, entries, to_its_end=True, name="load new models", extra=extra
+            )
         # One fold at a time: programs are shared.
         async with self._folding:
             started = perf_counter()
-            fold = partial(_effects, owned, entries, models)
-            effects = await in_thread(lambda _: fold(), to_its_end=True, name="fold the journal", extra=extra)
+            effects = await in_thread(
+                _effects, owned, entries, models, to_its_end=True, name="fold the journal", extra=extra
+            )
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
 
@@ -286,9 +288,16 @@ class PartitionProcessor:
         return owned
 
     async def _load(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
-        load = partial(ledger.load, self._programs, required_topics(self._topics), self._config.waiting_limit)
         extra: dict[str, object] = {"partition": journal.partition}
-        state = await in_thread(lambda _: load(), to_its_end=True, name="load the ledger", extra=extra)
+        state = await in_thread(
+            ledger.load,
+            self._programs,
+            required_topics(self._topics),
+            self._config.waiting_limit,
+            to_its_end=True,
+            name="load the ledger",
+            extra=extra,
+        )
         if state.offset > journal_end:
             raise LedgerError(
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
