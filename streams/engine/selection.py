@@ -7,8 +7,8 @@ learner and holds only people who are certain to be answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -167,30 +167,19 @@ def _selected(
     batch: OptionBatch, picks: Sequence[tuple[Pick, ...]], objective: Objective
 ) -> list[tuple[Selected, ...]]:
     picked = [batch.index_of(person, pick.arm) for person, of_person in enumerate(picks) for pick in of_person]
-    index = iter(picked)
     if batch.samples is not None:
         batch = told(batch, picked)
-    helps: Iterator[float | None] = repeat(None)
+    helps: Iterable[float | None] = repeat(None)
     if objective.aims and picked:
         whose = [person for person, of_person in enumerate(picks) for _ in of_person]
-        helps = iter(objective.helps(batch, picked, whose))
+        helps = objective.helps(batch, picked, whose)
     arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
-    return [
-        tuple(
-            [
-                Selected(
-                    i := next(index),
-                    arm(i),
-                    point(i),
-                    cost(i),
-                    execution(i),
-                    propensity,
-                    learner_execution,
-                    context,
-                    next(helps),
-                )
-                for _, propensity, learner_execution, context in of_person
-            ]
-        )
-        for of_person in picks
-    ]
+    selected = iter(
+        [
+            Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context, helped)
+            for i, (_, propensity, learner_execution, context), helped in zip(
+                picked, chain.from_iterable(picks), helps, strict=False
+            )
+        ]
+    )
+    return [tuple(islice(selected, len(of_person))) for of_person in picks]
