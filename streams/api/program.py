@@ -14,8 +14,8 @@ import msgspec
 from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
+from ..programs.assembly import assemble
 from ..programs.program import Program as AssembledProgram
-from ..programs.program import assemble
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
 from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
@@ -67,7 +67,7 @@ class Program:
 
     @property
     def threshold(self) -> float:
-        """The score from which its model approves, between 0 and 1."""
+        """A score between 0 and 1. A person whose score is above it is approved."""
         return self._program.spec.model.threshold
 
     def suggest(

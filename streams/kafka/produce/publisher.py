@@ -182,8 +182,7 @@ class KafkaPublisher:
             if len(record.value) > limit // 2 and (size := _size(record)) > limit:
                 raise BrokerError(
                     f"a record of {size} bytes for {record.topic} partition {record.partition} is larger than "
-                    f"the limit of {self._options.max_request_bytes}: raise max_request_bytes and the topic's "
-                    "max.message.bytes"
+                    f"the limit of {self._options.max_request_bytes} bytes, which is fixed: send smaller records"
                 )
 
     def _failure(self, records: Sequence[OutRecord], error: BaseException) -> str:
