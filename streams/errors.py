@@ -15,6 +15,8 @@ A message is one line that says what, which value, and what to do. Bad records a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -71,3 +73,12 @@ class FencedError(OnwardError):
 def one_line(error: BaseException) -> str:
     """The message of any error in one line; its type's name where it has none."""
     return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def writing(place: object, output: str = "") -> Iterator[None]:
+    """Raise ``UsageError`` in place of an ``OSError``: ``output``, such as "the report ", cannot be written there."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{place}: {output}cannot be written: {error.strerror}") from None

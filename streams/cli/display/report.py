@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ....environments.rounds import Point
 from ...advice import MANY_CHANGES
-from ...errors import UsageError
+from ...errors import writing
 from ..worlds.sections import Line, Plot
 from .summary import View
 from .words import mean, percentage
@@ -42,11 +42,9 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
         reward=_svg(_reward(curves)),
         regret=_svg(Plot("regret so far", _lines(curves, "regret"))),
     )
-    try:
+    with writing(path, "the report "):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: the report cannot be written: {error.strerror}") from None
 
 
 def _reward(curves: Curves) -> Plot:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ....schemas.events import Recourse
 from ...advice import MANY_CHANGES
-from ...errors import UsageError
+from ...errors import writing
 from ...printable import printable
 from ..worlds.contract import Figures
 from ..worlds.run_stats import Summary
@@ -51,11 +51,9 @@ def write_picture(path: Path, view: View) -> None:
         record=True, width=PICTURE_COLUMNS, file=StringIO(), force_terminal=True, color_system="truecolor"
     )
     console.print(panel(view))
-    try:
+    with writing(path, "the picture "):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(console.export_svg(title="onward demo", code_format=SVG_FORMAT), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: the picture cannot be written: {error.strerror}") from None
 
 
 def panel(view: View) -> Panel:

@@ -7,21 +7,19 @@ import os
 import tempfile
 from pathlib import Path
 
-from ...errors import LedgerError, UsageError
+from ...errors import LedgerError, UsageError, writing
 from ...private_folder import make_private
 
 
 def check_file(flag: str, path: Path) -> None:
     """Raise ``UsageError`` unless a file can be written at ``path``; its folder is made when there is none."""
-    try:
+    with writing(f"{flag} {path}"):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder, name a file")
         if not path.exists():
             _write_in(path.parent)
         elif not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise UsageError(f"{flag} {path}: cannot be written: {error.strerror}") from None
 
 
 def make_new_folder(flag: str, folder: Path) -> None:

@@ -20,7 +20,8 @@ from ....environments.improvement import ImprovementWorld
 from ....environments.truth import TruthWorld
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
-from ...errors import UsageError
+from ...errors import writing
+from ...programs.assembly import assemble
 from ...programs.bundle.improvement import FittedImprovement
 from ...programs.bundle.writer import write_bundle
 from ...programs.margin import uses_margin
@@ -114,9 +115,6 @@ def _margin(
 
 def write_spec(path: Path, spec: ProgramSpec) -> Path:
     """Write a spec to a new file; ``UsageError`` when it cannot be written."""
-    try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(spec_yaml(spec))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    with writing(path), path.open("x", encoding="utf-8") as stream:
+        stream.write(spec_yaml(spec))
     return path

@@ -25,7 +25,8 @@ from .....environments.retrained import Settings, World
 from .....environments.rounds import Scoreboard
 from .....schemas.events import Value
 from .....schemas.spec import Policy, ProgramSpec, PromiseTerms, Retention, Window
-from ....errors import UsageError
+from ....errors import UsageError, writing
+from ....programs.assembly import assemble
 from ....programs.bundle.loader import ModelBundle
 from ....programs.bundle.writer import copy_bundle
 from ....programs.program import Program, assemble
@@ -235,9 +236,8 @@ def _model_folder(number: int) -> str:
 
 
 def _new_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise UsageError(f"{folder}: exists already, name another folder") from None
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
+    with writing(folder):
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise UsageError(f"{folder}: exists already, name another folder") from None
