@@ -68,7 +68,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Connect. Subscribing, which comes later, joins the group."""
         await super().on_start()
         consumer, transport = self._ensure_consumer(), self._worker_transport
-        report_to_lease(consumer._coordinator, transport.lease, transport.is_stopping)
+        report_to_lease(consumer._coordinator, transport.lease, transport.owner.is_stopping)
         throttle_fetches(consumer._fetcher, transport.options.fetch_pause_ms / 1000)
 
     async def _fetch_records(self, *args: Any, **kwargs: Any) -> Any:
@@ -113,7 +113,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def crash(self, exc: BaseException) -> None:
         """Report the error in the worker's loop."""
-        self.parent_loop.call_soon_threadsafe(self._worker_transport.fail, exc)
+        self.parent_loop.call_soon_threadsafe(self._worker_transport.owner.fail, exc)
         await super().crash(exc)
 
     async def on_thread_stop(self) -> None:

@@ -26,10 +26,10 @@ class PartitionOwner(Protocol):
         """Observe that offsets of these topics are about to be committed to the group."""
 
     def fail(self, error: BaseException) -> None:
-        """End the worker with this error."""
+        """End the worker with this error. Called in the worker's loop."""
 
     def is_stopping(self) -> bool:
-        """Whether the worker is about to end. Called in another thread."""
+        """Whether the worker is about to end. May be called in any thread."""
 
 
 class WorkerTransport(Protocol):
@@ -38,9 +38,3 @@ class WorkerTransport(Protocol):
     options: KafkaOptions
     owner: PartitionOwner
     lease: Lease
-
-    def fail(self, error: BaseException) -> None:
-        """End the worker with this error. Call in the worker's loop."""
-
-    def is_stopping(self) -> bool:
-        """Whether the worker is about to end. May be called in any thread."""

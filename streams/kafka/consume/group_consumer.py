@@ -122,7 +122,7 @@ class GroupConsumer(driver.Consumer):
             assigned = await self._assign(sorted(self.assignment()))
         except Exception as error:
             assigned = False
-            self._worker_transport.fail(error)
+            self._worker_transport.owner.fail(error)
         if not assigned:
             # If this returned, Faust would start fetching. Faust cancels this task at the next rebalance or when it
             # stops.
@@ -222,7 +222,7 @@ class GroupConsumer(driver.Consumer):
             try:
                 await self._worker_transport.owner.revoked([_plain(tp) for tp in sorted(owned)])
             except Exception as error:
-                self._worker_transport.fail(error)
+                self._worker_transport.owner.fail(error)
 
     # -- commits
 
@@ -267,7 +267,7 @@ class GroupConsumer(driver.Consumer):
             return {}
         except KafkaError as error:
             if self.flow_active and not self.should_stop:
-                self._worker_transport.fail(error)
+                self._worker_transport.owner.fail(error)
             return {}
 
     def _note_queued(self, tp: TP, records: Sequence[Record]) -> None:

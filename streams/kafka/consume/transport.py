@@ -50,7 +50,7 @@ class ChunkConsumer(GroupConsumer):
             if not self.transport.app.should_stop:
                 raise
         except Exception as error:
-            self._worker_transport.fail(error)
+            self._worker_transport.owner.fail(error)
 
     async def _queue_chunks(self, fetched: Mapping[TP, Sequence[Record]]) -> None:
         """Hand the chunks of each topic over together, so that its handler can take those of all its partitions."""
@@ -90,11 +90,3 @@ class ChunkTransport(driver.Transport):
         self.options = options
         self.owner = owner
         self.lease = lease
-
-    def fail(self, error: BaseException) -> None:
-        """End the worker with this error. Call in the worker's loop."""
-        self.owner.fail(error)
-
-    def is_stopping(self) -> bool:
-        """Whether the worker is about to end. May be called in any thread."""
-        return self.owner.is_stopping()
