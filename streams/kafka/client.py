@@ -27,7 +27,7 @@ from ..records import Headers, Record, TopicPartition
 from .admin.metadata import partitions_of
 from .admin.offsets import PartitionOffsets
 from .admin.rights import is_refusal, may_not
-from .options import KafkaOptions
+from .options import CLIENT_ID, LINGER_MS, KafkaOptions
 
 log = logging.getLogger("librdkafka")
 
@@ -36,6 +36,7 @@ _FLUSH_SECONDS = 0.1
 """In a call of 0.2 s or more the client goes on after a fatal error: callbacks then run with the exception set, and the
 reason gets lost."""
 _POLL_SECONDS = 0.5
+_POLL_RECORDS = 10_000
 
 _read_headers = operator.methodcaller("headers")
 """Calls ``Message.headers``. With a name that is not UTF-8 that returns a broken list and leaves an error set. The
@@ -59,7 +60,7 @@ class EventWriter:
                 # requests and accept the second. The first, sent again, then counts as a duplicate and is lost.
                 "max.in.flight.requests.per.connection": 1,
                 "partitioner": "murmur2_random",
-                "linger.ms": options.linger_ms,
+                "linger.ms": LINGER_MS,
                 "batch.size": options.batch_bytes,
                 "message.max.bytes": options.max_request_bytes,
                 "compression.type": options.compression,
@@ -177,7 +178,7 @@ class EventReader:
         self._consumer = confluent_kafka.Consumer(
             {
                 **options.confluent(),
-                "group.id": f"{options.client_id}-reader",
+                "group.id": f"{CLIENT_ID}-reader",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "enable.partition.eof": True,
@@ -198,8 +199,8 @@ class EventReader:
             self._consumer.close()
             raise
 
-    def poll(self, timeout: float = 1.0, limit: int = 10_000) -> list[Record]:
-        """The next records, at most ``limit``. Wait up to ``timeout`` seconds for the first of them.
+    def poll(self, timeout: float = 1.0) -> list[Record]:
+        """The next records. Wait up to ``timeout`` seconds for the first of them.
 
         Return an empty list when none arrives, immediately when the reader has just caught up.
         """
@@ -208,8 +209,8 @@ class EventReader:
             first = self._consumer.poll(max(0.0, deadline - time.monotonic()))
             if first is None:
                 return []
-            # consume() alone would wait until it has ``limit`` records.
-            messages = [first, *self._consumer.consume(limit - 1, 0)] if limit > 1 else [first]
+            # consume() alone would wait until it has so many records.
+            messages = [first, *self._consumer.consume(_POLL_RECORDS - 1, 0)]
             records = [record for message in messages if (record := self._record(message))]
             if records or self.caught_up:
                 return records

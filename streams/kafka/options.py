@@ -18,6 +18,10 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Compression = Literal["none", "gzip", "lz4", "zstd"]
 
+CLIENT_ID = "onward"
+"""The name of all clients in the brokers' logs."""
+LINGER_MS = 0
+"""How long producers wait for more records of a batch."""
 _NO_REQUEST_LIMIT_MS = 24 * 60 * 60 * 1000
 
 
@@ -36,7 +40,6 @@ class KafkaOptions:
     brokers: tuple[str, ...]
     group: str = "onward"
     group_instance_id: str | None = None
-    client_id: str = "onward"
 
     security_protocol: SecurityProtocol = "PLAINTEXT"
     sasl_mechanism: SaslMechanism | None = None
@@ -62,7 +65,6 @@ class KafkaOptions:
     max_batch_bytes: int = 64 << 20
 
     delivery_timeout_ms: int = 30_000
-    linger_ms: int = 0
     batch_bytes: int = 256 << 10
     max_request_bytes: int = 1 << 20
     compression: Compression = "none"
@@ -89,7 +91,7 @@ class KafkaOptions:
         """Connection keywords of any aiokafka client."""
         keywords: dict[str, Any] = {
             "bootstrap_servers": list(self.brokers),
-            "client_id": self.client_id,
+            "client_id": CLIENT_ID,
             "security_protocol": self.security_protocol,
             "request_timeout_ms": self.request_timeout_ms,
         }
@@ -112,7 +114,7 @@ class KafkaOptions:
         """Connection settings of any confluent-kafka client."""
         settings = {
             "bootstrap.servers": self.bootstrap,
-            "client.id": self.client_id,
+            "client.id": CLIENT_ID,
             "security.protocol": self.security_protocol,
             "sasl.mechanism": (self.sasl_mechanism or "PLAIN") if self.security_protocol.startswith("SASL") else None,
             "sasl.username": self.sasl_username,

@@ -69,7 +69,6 @@ class _WorkerLag:
 async def run_service(
     settings: WorkerSettings,
     *,
-    clock_ms: Callable[[], int] = wall_clock_ms,
     observe: Callable[[Stage], None] = ignore_stage,
     before_commit: Callable[[Collection[str]], None] | None = None,
     make_publisher: Callable[[KafkaOptions], KafkaPublisher] = KafkaPublisher,
@@ -97,9 +96,9 @@ async def run_service(
         trials = await stack.enter_async_context(
             Trials(LoadLimits(settings.max_model_bytes, settings.max_model_seconds))
         )
-        ingest = Ingest(topics, programs, publisher, metrics, clock_ms, _limits(settings), _first_load(trials))
+        ingest = Ingest(topics, programs, publisher, metrics, wall_clock_ms, _limits(settings), _first_load(trials))
         processor = PartitionProcessor(
-            topics, programs, publisher, metrics, clock_ms, config, observe, lease.wait_until_valid
+            topics, programs, publisher, metrics, wall_clock_ms, config, observe, lease.wait_until_valid
         )
         readiness = CaughtUp(lag, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:

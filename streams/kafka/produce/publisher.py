@@ -23,7 +23,7 @@ from ..admin.preflight import preflight
 from ..admin.rights import may_not
 from ..closing import close
 from ..consume.tail import end_offsets, tail
-from ..options import KafkaOptions
+from ..options import LINGER_MS, KafkaOptions
 from ..patience import Patience
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class KafkaPublisher:
             **options.aiokafka(),
             enable_idempotence=True,
             acks="all",
-            linger_ms=options.linger_ms,
+            linger_ms=LINGER_MS,
             max_batch_size=options.batch_bytes,
             max_request_size=options.max_request_bytes,
             compression_type=None if options.compression == "none" else options.compression,

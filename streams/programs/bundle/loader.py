@@ -79,13 +79,12 @@ class ModelBundle:
         return len(self.manifest.features) if name == "features" else None
 
 
-def read_manifest(address: str, *, sha256: str | None = None, redirects: bool = False) -> tuple[Manifest, str]:
+def read_manifest(address: str, *, redirects: bool = False) -> tuple[Manifest, str]:
     """The manifest at ``address``, a local path or any fsspec url, and the sha256 of its bytes.
 
-    ``sha256`` is the expected hash, None to accept any. ``redirects`` are followed as by ``load_bundle``. Raises
-    ``ModelError``.
+    ``redirects`` are followed as by ``load_bundle``. Raises ``ModelError``.
     """
-    return _manifest(_Folder(address, redirects=redirects), sha256)
+    return _manifest(_Folder(address, redirects=redirects), None)
 
 
 def load_bundle(
