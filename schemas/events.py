@@ -214,9 +214,14 @@ class Step(Change, frozen=True, gc=False):
 
 
 GuaranteeWords = Callable[[Mapping[str, float]], str | None]
-guarantee_words: list[GuaranteeWords] = []
-"""What puts the numbers of a promise into words, None for those of another one. ``streams/answers.py`` adds what the
-promises say."""
+"""Puts the numbers of a promise into words; None where they are of no promise that it knows."""
+_guarantee_words: GuaranteeWords | None = None
+
+
+def set_guarantee_words(in_words: GuaranteeWords) -> None:
+    """Let options tell what is promised in these words: ``schemas`` knows no promise."""
+    global _guarantee_words
+    _guarantee_words = in_words
 
 
 class Option(Suggested, frozen=True, gc=False):
@@ -300,8 +305,8 @@ class Option(Suggested, frozen=True, gc=False):
         """What is promised of later models, where something is, after a comma: in words, or number by number."""
         if not self.promise:
             return ""
-        told = (words for tell in guarantee_words if (words := tell(self.promise)) is not None)
-        return f", {next(told, ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items()))}"
+        words = None if _guarantee_words is None else _guarantee_words(self.promise)
+        return f", {words or ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items())}"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):

@@ -8,6 +8,6 @@ from ..schemas.events import NoRecourse as NoRecourse
 from ..schemas.events import Option as Option
 from ..schemas.events import Recourse as Recourse
 from ..schemas.events import Step as Step
-from ..schemas.events import guarantee_words
+from ..schemas.events import set_guarantee_words
 
-guarantee_words.append(promises.in_words)
+set_guarantee_words(promises.in_words)
