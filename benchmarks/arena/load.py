@@ -29,10 +29,10 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import TableError, read_table
 from onward.streams.errors import UsageError
+from onward.streams.programs.assembly import address_of
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
-from onward.streams.programs.program import address_of
 from onward.streams.records import Headers
 
 _encode = msgspec.json.Encoder().encode

@@ -20,7 +20,7 @@ from typing import Any, Self
 from onward.benchmarks.arena.load import InputRecord
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics

@@ -23,7 +23,8 @@ from onward.environments.truth import PreferenceWorld
 from onward.streams.cli.worlds.options import FIFTH, KNOWN_PICKS, OptionsWorld
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.settings import DemoSettings
 

@@ -20,8 +20,9 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.writer import write_bundle
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 
 from .data import Array, DataSet, Feature, Rows

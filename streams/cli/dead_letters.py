@@ -13,6 +13,7 @@ import msgspec
 
 from ...schemas.headers import parse_time
 from ...schemas.kinds import kinds
+from ..durations import milliseconds
 from ..errors import BrokerError, OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
@@ -271,7 +272,7 @@ def _moment(flag: str, text: str | None, now_ms: int) -> int | None:
         return None
     try:
         if text.startswith("P"):
-            return now_ms - round(msgspec.convert(text, timedelta).total_seconds() * 1000)
+            return now_ms - milliseconds(msgspec.convert(text, timedelta))
         return parse_time((text if "T" in text.upper() else f"{text}T00:00:00Z").encode())
     except (ValueError, msgspec.ValidationError, OverflowError):
         raise UsageError(

@@ -19,7 +19,8 @@ from ..engine.portion import Taught
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.client import EventReader
-from ..programs.program import Program, assemble
+from ..programs.assembly import assemble
+from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.evaluation import (

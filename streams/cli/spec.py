@@ -14,9 +14,9 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ..errors import ModelError, UsageError
 from ..printable import printable
+from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import read_manifest
 from ..programs.encoding import bounds_of
-from ..programs.program import address_of, assemble
 from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec

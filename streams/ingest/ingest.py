@@ -8,7 +8,6 @@ source position.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -21,8 +20,9 @@ from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, spec_line, tick_line
 from ..metrics import Metrics
 from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
+from ..programs.assembly import check_model, load_model
 from ..programs.bundle.addresses import home_of, is_allowed
-from ..programs.program import Program, check_model
+from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..threads import in_thread
@@ -36,8 +36,8 @@ FirstLoad = Callable[[Program, Model], Awaitable[None]]
 
 async def load_here(program: Program, model: Model) -> None:
     """Load a model in a thread of this process."""
-    load = partial(program.load_new, model.manifest, model.sha256)
-    bundle = await in_thread(lambda _: load(), name="load a model", extra={"program": model.program})
+    new = program.spec, program.codec, model.manifest, model.sha256
+    bundle = await in_thread(load_model, *new, name="load a model", extra={"program": model.program})
     check_model(bundle, model)
 
 

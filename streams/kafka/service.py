@@ -13,9 +13,10 @@ from ...schemas.events import Model
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
+from ..programs.assembly import assemble_all
 from ..programs.compositions import cautions
 from ..programs.load_limits import LoadLimits, limited_memory
-from ..programs.program import Program, assemble_all
+from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
 from ..programs.trial import Trial, Trials
 from ..records import ChunkHandler, Lag, TopicPartition

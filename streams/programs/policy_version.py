@@ -10,6 +10,7 @@ import msgspec
 from ...agents import candidates, choices, goals
 from ...agents.parameters import Parametrised
 from ...schemas.spec import LABEL_PRIOR, ProgramSpec
+from ..durations import milliseconds
 from .limited_places import closes_rounds
 from .promised import has_promise
 
@@ -32,7 +33,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         policy.choice,
         choice.revision,
         parameters,
-        (policy.window.steps, None if time is None else round(time.total_seconds() * 1000)),
+        (policy.window.steps, None if time is None else milliseconds(time)),
         (policy.cost, nu),
         (policy.exploration, policy.seed),
         (first_model, instances),

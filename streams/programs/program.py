@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -27,21 +26,20 @@ from ...agents.objective import Objective
 from ...agents.options import OptionBatch
 from ...agents.promises import Promise
 from ...schemas.encoding import ChangedCodes, FeatureCodec, FilledValues, Values
-from ...schemas.events import Change, ExecutionSource, ImprovementSource, Model, Value
+from ...schemas.events import Change, ExecutionSource, ImprovementSource, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, sha256_of, spec_of
-from ...schemas.specfile import LoadedSpec
-from ..errors import ModelError, UsageError
+from ..durations import milliseconds
 from ..journal.entries import journal_key
 from .arms import Arms, numbered
-from .bundle.loader import ModelBundle, load_bundle, read_manifest
+from .bundle.loader import ModelBundle, load_bundle
 from .elicitation import causal_cost
-from .encoding import bounds_of, codec_of
+from .encoding import bounds_of
 from .limited_places import closes_rounds, lacks_for_rounds, round_goal
 from .margin import goal_of, margin_fault, margin_of
 from .models.scoring import score_of_options
-from .objective import generator_of, nu_of, objective_of
+from .objective import generator_of, objective_of
 from .policy_version import policy_version
 from .promised import has_promise, promise_of, promise_on
 from .spec_changes import Bounds, SpecRefusedError, check_changes
@@ -61,10 +59,6 @@ SATISFIED = 1.0
 """What an option may cost a person who is content with it, where the spec does not say it."""
 
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
-NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
-NOT_LINEAR = (
-    "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
-)
 
 
 @dataclass(frozen=True)
@@ -120,7 +114,7 @@ class Program:
         check_changes(self.spec, spec, self.trained_bounds)
         for path, fault in policy_faults(spec):
             raise SpecRefusedError(f"{'.'.join(map(str, path))}: {fault}")
-        if misfit := _misfit(self.bundle, spec):
+        if misfit := misfit_of(self.bundle, spec):
             raise SpecRefusedError(misfit)
         same_arms = _decides_arms(spec) == _decides_arms(self.spec)
         return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
@@ -144,28 +138,28 @@ class Program:
     def window_ms(self) -> int | None:
         """Event time an outcome may take, None where the window counts steps."""
         time = self.spec.policy.window.time
-        return None if time is None else round(time.total_seconds() * 1000)
+        return None if time is None else milliseconds(time)
 
     @cached_property
     def lateness_ms(self) -> int:
         """How far records of one input partition may be out of time order."""
-        return round(self.spec.policy.window.lateness.total_seconds() * 1000)
+        return milliseconds(self.spec.policy.window.lateness)
 
     @cached_property
     def retention_ms(self) -> int:
         """How long closed cases and settled events are remembered, in event time."""
-        return round(self.spec.retention.closed.total_seconds() * 1000)
+        return milliseconds(self.spec.retention.closed)
 
     @cached_property
     def undecided_ms(self) -> int:
         """How long a case waits for its decision, in event time."""
-        return round(self.spec.retention.undecided.total_seconds() * 1000)
+        return milliseconds(self.spec.retention.undecided)
 
     @cached_property
     def answer_ms(self) -> int:
         """How long people may take to answer questions, in event time."""
         assert self.spec.elicitation is not None, f"{self.name} asks nobody"
-        return round(self.spec.elicitation.deadline.total_seconds() * 1000)
+        return milliseconds(self.spec.elicitation.deadline)
 
     @cached_property
     def closes_rounds(self) -> bool:
@@ -213,7 +207,7 @@ class Program:
     @cached_property
     def valid_for_ms(self) -> int:
         """How long an option is promised, in event time."""
-        return round(self.spec.promise.valid_for.total_seconds() * 1000)
+        return milliseconds(self.spec.promise.valid_for)
 
     def promise_under(self, bundle: ModelBundle) -> Promise:
         """What an option guarantees under a model."""
@@ -317,10 +311,6 @@ class Program:
         """A model version that was announced to this program; raise ``ModelError`` when it is refused."""
         return load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
 
-    def load_new(self, manifest: str, sha256: str | None) -> ModelBundle:
-        """A model version that is to be announced; raise ``ModelError`` also where it does not fit the spec."""
-        return _fitting(self.load(manifest, sha256), self.spec, manifest)
-
     def approves(self, scores: Array) -> NDArray[np.bool_]:
         """Which scores, shape (n,), the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
@@ -373,56 +363,6 @@ class Program:
         return [(f"onward/{self.name}/{shard}", journal_key(self.name, shard)) for shard in shards]
 
 
-def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
-    """A model version of a program; raise ``ModelError`` when it is refused."""
-    return _fitting(load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec), spec, manifest)
-
-
-def _fitting(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> ModelBundle:
-    if fault := _misfit(bundle, spec):
-        raise ModelError(f"{manifest}: {fault}")
-    return bundle
-
-
-def check_model(bundle: ModelBundle, model: Model) -> None:
-    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
-    if bundle.version != model.version:
-        raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
-    trained_for = bundle.manifest.program
-    if trained_for != model.program:
-        raise ModelError(
-            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
-            f"{model.program}"
-        )
-
-
-def assemble(loaded: LoadedSpec) -> Program:
-    """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
-    spec = loaded.spec
-    for _, fault in policy_faults(spec):
-        raise UsageError(f"{loaded.path}: {fault}")
-    address = address_of(loaded)
-    manifest, digest = read_manifest(address, redirects=True)
-    codec = codec_of(spec, manifest)
-    bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
-    check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if misfit := _misfit(bundle, spec):
-        raise UsageError(f"{loaded.path}: {misfit}")
-    instances = tuple(bundle.instances[: spec.candidates])
-    kind = candidates.registry[spec.policy.generator]
-    if not instances and kind.uses_instances:
-        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
-    for number, problem in enumerate(map(codec.check, instances)):
-        if problem is not None:
-            raise UsageError(
-                f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"
-            )
-    points = codec.encode_many(instances)
-    cost = cost_of(codec, bundle.reference)
-    nu = nu_of(spec, codec.dimension)
-    return Program(spec, codec, bundle, instances, points, cost, nu)
-
-
 def _decides_arms(spec: ProgramSpec) -> object:
     """What the arms of a program follow from, beside what its specs have in common."""
     return movable(spec), spec.constraints.max_changes, spec.candidates
@@ -431,17 +371,6 @@ def _decides_arms(spec: ProgramSpec) -> object:
 def movable(spec: ProgramSpec) -> tuple[bool, ...]:
     """Which features people may change."""
     return tuple(feature.mutable != "none" for feature in spec.features)
-
-
-def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
-    """Build every program of a worker; names must differ."""
-    programs: dict[str, Program] = {}
-    for loaded in specs:
-        program = assemble(loaded)
-        if program.name in programs:
-            raise UsageError(f"{loaded.path}: program {program.name!r} is given twice; each needs its own name")
-        programs[program.name] = program
-    return programs
 
 
 def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
@@ -458,14 +387,7 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     return kind.build(columns, population, samples, seed, **policy.cost_parameters)
 
 
-def check_linear(model: object, loaded: LoadedSpec) -> None:
-    """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
-    kind = candidates.registry[loaded.spec.policy.generator]
-    if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
-        raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
-
-
-def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
+def misfit_of(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
     """What a spec asks of its models and this one does not have."""
     if fault := margin_fault(bundle.manifest, spec):
         return fault
@@ -479,18 +401,3 @@ def _misfit(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
     except ValueError as error:
         return str(error)
     return None
-
-
-def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
-    """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
-    for name in sorted(choices.registry[choice].needs):
-        if bundle.artefact(name) is None:
-            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
-
-
-def address_of(loaded: LoadedSpec) -> str:
-    """The address of the manifest that a spec names."""
-    manifest = loaded.spec.model.manifest
-    if "://" in manifest or Path(manifest).is_absolute():
-        return manifest
-    return str(Path(loaded.path).parent / manifest)

@@ -16,8 +16,8 @@ import msgspec
 
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
+from .assembly import check_model, load_model
 from .load_limits import LoadLimits, import_model_libraries, limit_process
-from .program import check_model, load_model
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
 _MOST_CHARACTERS = 2000

@@ -19,7 +19,8 @@ from ...agents.options import Options
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Retention
 from ..engine.selection import step_generator
 from ..errors import UsageError
-from ..programs.program import Program, check_artefacts
+from ..programs.assembly import check_artefacts
+from ..programs.program import Program
 from ..programs.spec_check import policy_faults
 from .journal_replay import Closing, Step
 

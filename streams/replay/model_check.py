@@ -10,9 +10,10 @@ from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
+from ..programs.assembly import assemble, load_model
 from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
-from ..programs.program import Program, assemble
+from ..programs.program import Program
 from ..programs.spec_check import load_spec_of
 
 Progress = Callable[[int], Callable[[int], None]]
@@ -67,7 +68,7 @@ def check_open_options(
     for ledger in ledgers:
         _check_identity(own, ledger)
     with limited_memory(model_bytes):
-        new = own.load_new(address, sha256)
+        new = load_model(own.spec, own.codec, address, sha256)
     counts = OptionCounts(own, new, by, now_ms)
     open_in = [ledger for ledger in ledgers if ledger.people]
     _count(own, new, open_in, counts, progress)

@@ -12,8 +12,9 @@ from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
 from ..journal.lines import read_entries
 from ..programs.announced_spec import OTHER_MODEL, check_announced, read_spec
+from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import read_manifest
-from ..programs.program import Program, address_of, assemble
+from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Record, TopicPartition
 

@@ -18,7 +18,7 @@ from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
 from onward.streams.journal.lines import read_entries
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.topics import Topics, plan
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states

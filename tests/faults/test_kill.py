@@ -17,7 +17,7 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.topics import Topics, plan
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states

@@ -13,7 +13,7 @@ from onward.streams.journal.lines import read_entries as read
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.outputs.emission import GENERATION
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.topics import Topics, plan

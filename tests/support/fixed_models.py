@@ -14,11 +14,12 @@ from onward.agents.trees import TreeSum
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
 from onward.schemas.spec import ProgramSpec
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.improvement import FittedImprovement
 from onward.streams.programs.bundle.manifest import MANIFEST, Calibration, PromiseCalibration
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.models.scoring import DecisionModel, Logistic
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.goal_policies import constant, written
 

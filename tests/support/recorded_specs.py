@@ -25,10 +25,11 @@ from msgspec.structs import replace
 from onward.agents.costs import SampledCost
 from onward.schemas.events import Answer, Application, Decision, Model, Outcome, RawSpec, Result, Round
 from onward.streams.programs.announced_spec import spec_event
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.loader import read_manifest
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.policy_version import policy_version
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.tests.support.fixed_models import FEATURES, drawn_person, spec_text, write_model

@@ -14,7 +14,8 @@ from ...journal.entries import journal_key, shard_of
 from ...kafka.admin.offsets import partition_offsets
 from ...kafka.client import records_between
 from ...kafka.options import KafkaOptions
-from ...programs.program import Program, assemble
+from ...programs.assembly import assemble
+from ...programs.program import Program
 from ...programs.spec_check import load_program_spec
 from ...records import TopicPartition
 from ...replay.journal_replay import JournalReplay

@@ -22,7 +22,8 @@ from ....schemas.table import Table
 from ...engine.assessment import propose
 from ...engine.picks.pick import NONE
 from ...engine.state import CurrentModel
-from ...programs.program import Program, assemble
+from ...programs.assembly import assemble
+from ...programs.program import Program
 from ...programs.spec_check import load_program_spec
 from ..display.words import mean
 from .contract import Figures, Play

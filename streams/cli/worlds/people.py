@@ -17,9 +17,9 @@ from ....schemas.spec import ProgramSpec, Window
 from ....schemas.table import Table, read_table
 from ...advice import advice
 from ...errors import UsageError
+from ...programs.assembly import address_of
 from ...programs.bundle.loader import read_manifest
 from ...programs.margin import margin_of
-from ...programs.program import address_of
 from ...programs.spec_check import load_program_spec
 from ...settings import WorldSettings
 from .contract import Figures, Note, Play, SimulatedWorld

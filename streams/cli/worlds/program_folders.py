@@ -26,7 +26,6 @@ from ...programs.bundle.improvement import FittedImprovement
 from ...programs.bundle.writer import write_bundle
 from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
-from ...programs.program import assemble
 from ...programs.spec_check import load_program_spec
 from ...programs.training.draft import draft_of
 from ...programs.training.improvement import fit_improvement, measured_improvement

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from ....schemas.spec import Capacity
+from ...durations import milliseconds
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Calendar:
         """The calendar of a program; None where events announce its rounds."""
         if capacity.round is None:
             return None
-        return cls(round(capacity.start.timestamp() * 1000), round(capacity.round.total_seconds() * 1000))
+        return cls(round(capacity.start.timestamp() * 1000), milliseconds(capacity.round))
 
     def round_of(self, time_ms: int) -> int:
         """The first round that ends at this time or later."""

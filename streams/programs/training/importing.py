@@ -24,6 +24,7 @@ from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, read_table
 from ...errors import ModelError, UsageError, one_line
+from ..assembly import check_linear
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
@@ -34,7 +35,6 @@ from ..onnx.check import parse_onnx
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
-from ..program import check_linear
 from ..promised import measured_promise, needs_retrains
 from .draft import draft_of
 from .goal_policy import read_goal_policy

@@ -30,12 +30,12 @@ from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, read_table
 from ...errors import UsageError
+from ..assembly import check_linear
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
 from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import DecisionModel, scorer
-from ..program import check_linear
 from ..promised import measured_promise
 from .dates import read_dates
 from .draft import draft_of

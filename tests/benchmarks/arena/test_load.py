@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onward.benchmarks.arena.load import Shape, write_load
-from onward.streams.programs.program import assemble
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_check import load_program_spec
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.faults.suite.brokers import Brokers
 from onward.tests.faults.suite.check.checker import Findings

@@ -16,8 +16,8 @@ from onward.streams.cli import main, models
 from onward.streams.errors import LedgerError, ModelError, UsageError
 from onward.streams.ledger import open_options
 from onward.streams.ledger.ledger import Ledger
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.bundle.loader import read_manifest
-from onward.streams.programs.program import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
 from onward.tests.support.pipeline import START_MS, Run

@@ -14,8 +14,9 @@ from onward.agents.choices import Pull
 from onward.schemas.events import Recourse
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.tests.support.loans import write_loans

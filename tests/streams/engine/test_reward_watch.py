@@ -18,7 +18,8 @@ from onward.schemas.headers import parse_time
 from onward.streams.engine.rewards.summary import RewardsSummary
 from onward.streams.engine.rewards.watch import KEPT, RewardWatch
 from onward.streams.ledger.summary import summaries
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.tests.support.exposition import expose

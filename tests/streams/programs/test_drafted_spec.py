@@ -15,7 +15,8 @@ from onward.schemas.events import Option, Recourse, Value
 from onward.schemas.specfile import load_spec
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.streams.replay.suggestions import suggest

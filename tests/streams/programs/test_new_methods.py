@@ -13,9 +13,9 @@ from onward.agents import improvement
 from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.headers import format_time
 from onward.schemas.specfile import SpecError
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.policy_version import policy_version
-from onward.streams.programs.program import assemble
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.tests.support.example_methods import example_methods

@@ -15,7 +15,7 @@ from onward.schemas.events import Model, PromiseChange, Revalidation
 from onward.schemas.spec_document import document, spec_of
 from onward.streams.api.training import train
 from onward.streams.cli import main
-from onward.streams.programs.program import assemble
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.example_methods import example_methods
 from onward.tests.support.loans import reviewed_spec, write_loans

@@ -16,7 +16,8 @@ from onward.agents.costs.prior import prior_of
 from onward.agents.costs.responses import Noiseless
 from onward.schemas.events import Change, Recourse
 from onward.streams.engine.state import CurrentModel
-from onward.streams.programs.program import Program, assemble
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.loans import reviewed_spec, write_loans
 

@@ -13,7 +13,7 @@ from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.specfile import SpecError
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
-from onward.streams.programs.program import assemble
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.loans import reviewed_spec, write_loans

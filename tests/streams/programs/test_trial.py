@@ -21,9 +21,9 @@ from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
 from onward.streams.kafka.service import _first_load
 from onward.streams.programs import trial_server
+from onward.streams.programs.assembly import assemble, check_model, load_model
 from onward.streams.programs.bundle.model_files import model_file
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
-from onward.streams.programs.program import assemble, check_model, load_model
 from onward.streams.programs.trial import SERVER, Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from onward.streams.programs.program import assemble
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory

@@ -14,9 +14,9 @@ from .....agents.goals import Threshold
 from .....environments.competition import Season, Settings, draw_world, feature_names
 from .....environments.rounds import Scoreboard
 from .....schemas.spec import Capacity, Feature, Label, ModelReference, Policy, ProgramSpec, Window
+from ....programs.assembly import assemble
 from ....programs.bundle.writer import write_bundle
 from ....programs.models.scoring import score_of_options
-from ....programs.program import assemble
 from ....programs.spec_check import load_program_spec
 from ....settings import WorldSettings
 from ..contract import Note, Play, SimulatedWorld

@@ -10,6 +10,7 @@ from msgspec import Struct
 from .....environments.truth import WeightWorld
 from .....schemas.events import Answer as PersonsAnswer
 from .....schemas.events import Application, Question
+from ....durations import milliseconds
 from ..lockstep import LockstepRun, SimulatedProgram
 from ..simulation import Answer, Step, is_journaled
 from .manners import QUESTIONS, Manner
@@ -49,7 +50,7 @@ class ElicitationRun(LockstepRun):
         prefix: str,
     ) -> None:
         self._people, self._manners = world, manners
-        self._overdue_ms = round(overdue.total_seconds() * 1000)
+        self._overdue_ms = milliseconds(overdue)
         self._odd = set[str]()
         super().__init__(simulated, prefix)
 

@@ -17,8 +17,8 @@ from .....environments.truth import TruthWorld, WeightWorld
 from .....schemas.spec import Elicitation, PriorComponent, ProgramSpec, WeightPrior
 from ....api.program import load_program
 from ....errors import UsageError
+from ....programs.assembly import assemble
 from ....programs.elicitation import elicitation_faults
-from ....programs.program import assemble
 from ....programs.spec_check import load_program_spec
 from ..contract import Play
 from ..lockstep import SimulatedProgram

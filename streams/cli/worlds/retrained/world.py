@@ -29,7 +29,7 @@ from ....errors import UsageError, writing
 from ....programs.assembly import assemble
 from ....programs.bundle.loader import ModelBundle
 from ....programs.bundle.writer import copy_bundle
-from ....programs.program import Program, assemble
+from ....programs.program import Program
 from ....programs.spec_check import load_program_spec
 from ....programs.training.train import EstimatorName, train
 from ....settings import WorldSettings

@@ -26,7 +26,7 @@ from onward.streams.cli.worlds.simulation import Simulation
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import EventDecoder
-from onward.streams.programs.program import assemble_all
+from onward.streams.programs.assembly import assemble_all
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig

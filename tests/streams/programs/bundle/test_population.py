@@ -17,9 +17,10 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.streams.cli import main
 from onward.streams.errors import ModelError, UsageError
+from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.population import LARGEST_SIZE, QUANTILES, population_of, read_population
-from onward.streams.programs.program import assemble, cost_of
+from onward.streams.programs.program import cost_of
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.loans import reviewed_spec, write_loans
 

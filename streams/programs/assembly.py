@@ -1,0 +1,103 @@
+"""Assembling programs from their specs and first models, and loading the models that are announced to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...agents import candidates, choices
+from ...schemas.encoding import FeatureCodec
+from ...schemas.events import Model
+from ...schemas.spec import ProgramSpec
+from ...schemas.specfile import LoadedSpec
+from ..errors import ModelError, UsageError
+from .bundle.loader import ModelBundle, load_bundle, read_manifest
+from .encoding import codec_of
+from .objective import nu_of
+from .program import Program, cost_of, misfit_of
+from .spec_check import policy_faults
+
+NOT_LINEAR = (
+    "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
+)
+NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
+
+
+def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
+    """A model version of a program; raise ``ModelError`` when it is refused."""
+    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+    if fault := misfit_of(bundle, spec):
+        raise ModelError(f"{manifest}: {fault}")
+    return bundle
+
+
+def check_model(bundle: ModelBundle, model: Model) -> None:
+    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
+    if bundle.version != model.version:
+        raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
+    trained_for = bundle.manifest.program
+    if trained_for != model.program:
+        raise ModelError(
+            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
+            f"{model.program}"
+        )
+
+
+def assemble(loaded: LoadedSpec) -> Program:
+    """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
+    spec = loaded.spec
+    for _, fault in policy_faults(spec):
+        raise UsageError(f"{loaded.path}: {fault}")
+    address = address_of(loaded)
+    manifest, digest = read_manifest(address, redirects=True)
+    codec = codec_of(spec, manifest)
+    bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
+    check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
+    if misfit := misfit_of(bundle, spec):
+        raise UsageError(f"{loaded.path}: {misfit}")
+    instances = tuple(bundle.instances[: spec.candidates])
+    kind = candidates.registry[spec.policy.generator]
+    if not instances and kind.uses_instances:
+        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
+    for number, problem in enumerate(map(codec.check, instances)):
+        if problem is not None:
+            raise UsageError(
+                f"{loaded.path}: instance {number} of model {bundle.version} does not fit the spec: {problem.detail}"
+            )
+    points = codec.encode_many(instances)
+    cost = cost_of(codec, bundle.reference)
+    nu = nu_of(spec, codec.dimension)
+    return Program(spec, codec, bundle, instances, points, cost, nu)
+
+
+def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
+    """Build every program of a worker; names must differ."""
+    programs: dict[str, Program] = {}
+    for loaded in specs:
+        program = assemble(loaded)
+        if program.name in programs:
+            raise UsageError(f"{loaded.path}: program {program.name!r} is given twice; each needs its own name")
+        programs[program.name] = program
+    return programs
+
+
+def check_linear(model: object, loaded: LoadedSpec) -> None:
+    """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
+    kind = candidates.registry[loaded.spec.policy.generator]
+    if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
+        raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
+
+
+def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
+    """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
+    for name in sorted(choices.registry[choice].needs):
+        if bundle.artefact(name) is None:
+            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
+
+
+def address_of(loaded: LoadedSpec) -> str:
+    """The address of the manifest that a spec names."""
+    manifest = loaded.spec.model.manifest
+    if "://" in manifest or Path(manifest).is_absolute():
+        return manifest
+    return str(Path(loaded.path).parent / manifest)
