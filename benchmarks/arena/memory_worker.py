@@ -92,7 +92,7 @@ class MemoryWorker:
     @property
     def is_closing(self) -> bool:
         """Whether there is work that later entries carry on, such as a round that has ended and is not closed."""
-        return bool(self._processor.closing)
+        return bool(self._processor.unfinished_partitions)
 
     async def carry_on(self) -> None:
         """Do its next piece."""

@@ -20,6 +20,9 @@ from .timing.timers import StepTimers, Timer
 from .timing.waiting import WaitingEvent
 from .timing.watermark import Move
 
+PORTION_ENTRIES = 2000
+"""Events that are folded together; more where one journal record holds more."""
+
 
 class Footprint:
     """What a portion may touch, as the handlers of its entries declare it.

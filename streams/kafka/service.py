@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...schemas.events import Model
+from ..engine.portion import PORTION_ENTRIES
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
@@ -24,7 +25,7 @@ from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
 from ..worker.lag_gauges import LagGauges
 from ..worker.lease import Lease
-from ..worker.partition_processor import PORTION_ENTRIES, PartitionProcessor, ProcessorConfig, Stage, ignore_stage
+from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, ignore_stage
 from ..worker.readiness import CaughtUp
 from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
@@ -147,7 +148,7 @@ def _timers(
             await ingest.tick(lag)
 
     async def carry_on() -> None:
-        idle = sorted(at.partition for at in processor.closing if lag.lag(at) == 0)
+        idle = sorted(at.partition for at in processor.unfinished_partitions if lag.lag(at) == 0)
         if idle and lease.is_valid:
             await ingest.carry_on(idle)
 

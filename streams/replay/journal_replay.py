@@ -17,10 +17,11 @@ from ...agents.options import Options
 from ...schemas.events import NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
-from ..engine.portion import Effects, Taught
+from ..engine.portion import PORTION_ENTRIES, Effects, Taught
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
+from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..errors import BrokerError
 from ..journal.entries import NO_CASE, Entry
@@ -29,11 +30,6 @@ from ..ledger.ledger import Ledger
 from ..programs.program import Program
 from ..records import Record, TopicPartition
 from ..topics import Topics
-
-PORTION_ENTRIES = 2000
-"""Events that are folded together; more where one journal record holds more."""
-WAITING_LIMIT = 10_000
-"""A worker's default."""
 
 
 class Step(Struct, frozen=True, gc=False, eq=False):

@@ -22,9 +22,10 @@ from pathlib import Path
 from time import perf_counter
 
 from ..engine.handlers.model import announces_models, load_models
-from ..engine.portion import Effects
+from ..engine.portion import PORTION_ENTRIES, Effects
 from ..engine.process import footprint, process
 from ..engine.state import PartitionState
+from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..errors import LedgerError
 from ..journal.entries import Entry, JournalPosition
@@ -47,8 +48,6 @@ from .spec_check import check_given_specs
 
 log = logging.getLogger(__name__)
 
-PORTION_ENTRIES = 2000
-"""The default of ``ProcessorConfig.portion_entries``."""
 PUBLISHED_TOGETHER = 10_000
 """Outputs of one publish: when a clock's leap closes more at once, one publish would take longer than it may."""
 TAIL_RECORDS = 5000
@@ -81,7 +80,7 @@ class ProcessorConfig:
     """
 
     directory: Path
-    waiting_limit: int = 10_000
+    waiting_limit: int = WAITING_LIMIT
     snapshots: Snapshots | None = None
     snapshot_seconds: float = 600.0
     portion_entries: int = PORTION_ENTRIES
@@ -151,7 +150,7 @@ class PartitionProcessor:
         return frozenset(TopicPartition(self._topics.journal, partition) for partition in self._partitions)
 
     @property
-    def closing(self) -> frozenset[TopicPartition]:
+    def unfinished_partitions(self) -> frozenset[TopicPartition]:
         """The journal partitions with work that later entries carry on, such as a round that is not closed yet."""
         return frozenset(
             TopicPartition(self._topics.journal, partition)
@@ -165,7 +164,7 @@ class PartitionProcessor:
         partitions = sorted(partitions)
         for journal in partitions:
             if journal.partition not in self._partitions:
-                self._partitions[journal.partition] = await self._open(journal)
+                self._partitions[journal.partition] = await self._open_partition(journal)
         self.assigned_once = True
         return self._offsets(partitions)
 
@@ -184,39 +183,39 @@ class PartitionProcessor:
         await self._scheduler.take_due(self._offsets(self.partitions))
 
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Steps 1 to 4 for a chunk of one partition, in portions: a journal record holds many events."""
+        """Fold the chunk in portions: read, fold, publish, commit."""
         owned = self._partitions[chunk[0].partition]
-        chunk = [record for record in chunk if record.offset >= owned.state.offset]
-        if not chunk:
+        unread = [record for record in chunk if record.offset >= owned.state.offset]
+        if not unread:
             return
-        if chunk[0].first_offset > owned.state.offset:
+        if unread[0].first_offset > owned.state.offset:
             raise LedgerError(
-                f"journal partition {chunk[0].partition} continues at offset {chunk[0].first_offset}, the ledger "
+                f"journal partition {unread[0].partition} continues at offset {unread[0].first_offset}, the ledger "
                 f"stands at {owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
             )
-        replayed = [record for record in chunk if record.offset < owned.journal_end]
+        replayed = [record for record in unread if record.offset < owned.journal_end]
         if replayed:
-            await self._fold_all(owned, replayed)
+            await self._fold_in_portions(owned, replayed)
             if owned.state.offset == owned.journal_end:
                 # A ledger that was rebuilt, or stood behind, knows only now how far its inputs have been read.
                 await self._check_inputs(owned.ledger, owned.state.positions)
-                await self._check_specs(owned.state)
-        await self._fold_all(owned, chunk[len(replayed) :])
+                await check_given_specs(self._programs, owned.state, self._publisher, self._topics)
+        await self._fold_in_portions(owned, unread[len(replayed) :])
 
-    # --- steps 1 to 4 -----------------------------------------------------------------------------------------------
+    # --- folding ----------------------------------------------------------------------------------------------------
 
-    async def _fold_all(self, owned: _Partition, records: Sequence[Record]) -> None:
+    async def _fold_in_portions(self, owned: _Partition, records: Sequence[Record]) -> None:
         # Step 1: read portions of whole records, because outputs are numbered within a record.
         entries: list[Entry] = []
         for record in records:
             entries.extend(read_entries(record))
             if len(entries) >= self._config.portion_entries:
-                await self._fold(owned, entries)
+                await self._fold_and_commit(owned, entries)
                 entries = []
         if entries:
-            await self._fold(owned, entries)
+            await self._fold_and_commit(owned, entries)
 
-    async def _fold(self, owned: _Partition, entries: Sequence[Entry]) -> None:
+    async def _fold_and_commit(self, owned: _Partition, entries: Sequence[Entry]) -> None:
         # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
         extra = {"partition": owned.state.partition, "records": len(entries)}
         models: Mapping[JournalPosition, ModelBundle] = {}
@@ -228,7 +227,7 @@ class PartitionProcessor:
         async with self._folding:
             started = perf_counter()
             effects = await in_thread(
-                _effects, owned, entries, models, to_its_end=True, name="fold the journal", extra=extra
+                _fold_portion, owned, entries, models, to_its_end=True, name="fold the journal", extra=extra
             )
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
@@ -267,27 +266,24 @@ class PartitionProcessor:
         for name in sorted(effects.specs):
             extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
             log.info("a changed spec is in force", extra=extra)
-        self._metrics.observe_chunk(entries, seconds)
-        self._metrics.count(effects, owned.open_recourses)
-        self._metrics.follow(owned.state, effects, owned.ledger.count_due)
-        self._metrics.observe_delays(effects, published)
-        self._metrics.show(owned.state, [partition.open_recourses for partition in self._partitions.values()])
+        open_recourses = {number: partition.open_recourses for number, partition in self._partitions.items()}
+        self._metrics.observe(owned.state, effects, published, entries, seconds, open_recourses, owned.ledger.count_due)
 
     # --- opening a ledger ------------------------------------------------------------------------------------------
 
-    async def _open(self, journal: TopicPartition) -> _Partition:
+    async def _open_partition(self, journal: TopicPartition) -> _Partition:
         path = self._config.directory / f"{journal.topic}-{journal.partition}.sqlite"
-        ledger, journal_end, newest = await self._recovery.open(path, journal, self._end)
+        ledger, journal_end, newest = await self._recovery.open(path, journal, self._journal_end)
         try:
-            owned = await self._load(ledger, journal, journal_end)
+            owned = await self._restore_partition(ledger, journal, journal_end)
         except BaseException:
             ledger.close()
             raise
         self._scheduler.opened(journal, path, newest)
         return owned
 
-    async def _load(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
-        extra: dict[str, object] = {"partition": journal.partition}
+    async def _restore_partition(self, ledger: Ledger, journal: TopicPartition, journal_end: int) -> _Partition:
+        extra = {"partition": journal.partition}
         state = await in_thread(
             ledger.load,
             self._programs,
@@ -311,11 +307,11 @@ class PartitionProcessor:
                 )
         await self._check_inputs(ledger, state.positions)
         if state.offset == journal_end:
-            await self._check_specs(state)
+            await check_given_specs(self._programs, state, self._publisher, self._topics)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
-        extra |= {"offset": state.offset, "behind": journal_end - state.offset}
-        log.info("opened ledger", extra=extra)
+        behind = {"offset": state.offset, "behind": journal_end - state.offset}
+        log.info("opened ledger", extra={**extra, **behind})
         return _Partition(
             ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished
         )
@@ -327,7 +323,7 @@ class PartitionProcessor:
         await self._publisher.tail(topic, partition, tail.classify, TAIL_RECORDS)
         return tail.mark(topic, partition)
 
-    async def _end(self, journal: TopicPartition) -> int:
+    async def _journal_end(self, journal: TopicPartition) -> int:
         ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
         return ends[-1] if ends else 0
 
@@ -352,13 +348,12 @@ class PartitionProcessor:
                     "recreate journal, outputs and all ledgers too"
                 )
 
-    async def _check_specs(self, state: PartitionState) -> None:
-        await check_given_specs(self._programs, state, self._publisher, self._topics)
-
     def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         return {journal: self._partitions[journal.partition].ledger.committed[0] for journal in journals}
 
 
-def _effects(owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]) -> Effects:
+def _fold_portion(
+    owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]
+) -> Effects:
     """Fold a portion into the state."""
     return process(owned.state, entries, owned.ledger.view(owned.state, footprint(entries), models))

@@ -42,8 +42,28 @@ class ProcessorMetrics:
             # Prometheus sees no increase in a series that begins at 1.
             metrics.counts["models"].labels(program)
 
-    def observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
-        """Observe a chunk's size, and the time that each of its steps took."""
+    def observe(
+        self,
+        state: PartitionState,
+        effects: Effects,
+        published: Sequence[Emission],
+        entries: int,
+        seconds: Mapping[str, float],
+        open_recourses: Mapping[int, Counter[str]],
+        count_due: CountDue,
+    ) -> None:
+        """Observe a portion of so many ``entries`` that was folded, published and committed.
+
+        ``seconds`` is the time that each of these steps took. ``open_recourses``, by partition and program, are brought
+        up to date. The ledger of a partition counts its own questions, by ``count_due``.
+        """
+        self._observe_chunk(entries, seconds)
+        self.count(effects, open_recourses[state.partition])
+        self._follow(state, effects, count_due)
+        self._observe_delays(effects, published)
+        self._show(state, open_recourses.values())
+
+    def _observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         self._metrics.chunk_records.observe(entries)
         for step, time in seconds.items():
             self._metrics.chunk_seconds.labels(step).observe(time)
@@ -63,16 +83,13 @@ class ProcessorMetrics:
         self._audit.count(effects.audited)
         self._questions.count(effects.regrets)
 
-    def follow(self, state: PartitionState, effects: Effects, count_due: CountDue) -> None:
-        """Count what new models mean for open options, and set the gauges of rewards and of open questions.
-
-        The ledger of a partition counts its own questions.
-        """
+    def _follow(self, state: PartitionState, effects: Effects, count_due: CountDue) -> None:
+        """Count what new models mean for open options, and set the gauges of rewards and of open questions."""
         self._promises.count(state.partition, effects)
         self._rewards.show(state, effects.shards)
         self._questions.show(state, count_due)
 
-    def observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
+    def _observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""
         metrics, now_ms = self._metrics, self._clock_ms()
         for program in {program for program, _, _ in effects.delays}:
@@ -87,7 +104,7 @@ class ProcessorMetrics:
             latencies = np.maximum(0.0, now_ms - np.array(times_ms, dtype=np.float64)) / 1000
             metrics.recourse_latency_seconds.observe(program, latencies.tolist())
 
-    def show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
+    def _show(self, state: PartitionState, open_recourses: Iterable[Counter[str]]) -> None:
         """Set the gauges of a partition, and of the open recourses of all partitions."""
         metrics, totals = self._metrics, sum(open_recourses, Counter[str]())
         metrics.waiting_events.labels(state.partition).set(len(state.waiting))

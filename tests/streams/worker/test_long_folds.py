@@ -97,7 +97,7 @@ async def test_what_is_not_committed_yet_is_not_shown(story, model):
     handling = asyncio.ensure_future(processor.handle(list(story.journal)))
     await begun(model)
     assert await processor.assigned([JOURNAL]) == {JOURNAL: 0}
-    assert processor.closing == set()
+    assert processor.unfinished_partitions == set()
     model.go_on.set()
     await handling
     assert await processor.assigned([JOURNAL]) == {JOURNAL: len(story.journal)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onward.streams.worker.partition_processor import PORTION_ENTRIES
+from onward.streams.engine.portion import PORTION_ENTRIES
 from onward.tests.faults.suite.environment import ScenarioEnv
 from onward.tests.faults.suite.workers.group import SESSION_SECONDS, Worker, WorkerGroup
 from onward.tests.faults.suite.workers.plan import FaultPlan
