@@ -87,7 +87,7 @@ class Terms:
         else:
             count_decision(self.program, fold, approved=person.approved)
 
-    def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:
+    def promise_options_until(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:
         """Promise options before they are published; return until which event time they hold, None: for ever."""
         case, program = person.case, self.program
         until_ms = program.goal.until_ms(case.time_ms)
@@ -101,11 +101,11 @@ class Terms:
         """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
-    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:  # noqa: ARG002
-        """Fields of the answer: of a recourse, or of one without options for the reason ``none``."""
+    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+        """More fields of the answer: of a recourse, or of one without options for a ``reason``."""
         return {}
 
-    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
         """A person has been answered."""
 
 
@@ -124,7 +124,7 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
         if person.approved:
             case.close(APPROVED, fold.forget_ms(program, case.time_ms))
         elif (ready := terms.ask_first(person, fold)) is not None:
-            _answer(ready, terms, fold)
+            _answer_rejected(ready, terms, fold)
         fold.save(case)
         apply_waiting(case.key, fold)
 
@@ -161,7 +161,7 @@ def no_options(columns: int) -> OptionBatch:
     return OptionBatch(np.zeros((1, columns)), none, none, nothing, np.zeros((0, columns)), nothing, empty, empty)
 
 
-def options_of(
+def options_as_read(
     model: CurrentModel,
     assessment: Assessment,
     selected: Iterable[tuple[int | str, Selected]],
@@ -172,8 +172,7 @@ def options_of(
 
     ``suits`` is the share of sampled people for whom each is the cheapest, where costs are sampled.
     """
-    program, batch = model.program, assessment.batch
-    assert batch is not None, "only a rejected person has options"
+    program, points = model.program, assessment.rejected_batch.points
     is_learned, promises, plans_steps = source == "learned", program.promises, model.generator.plans_steps()
     options: list[Option] = []
     # A comprehension would reach all these names through cells, which costs more than it saves.
@@ -186,10 +185,12 @@ def options_of(
                 execution_probability=option.execution,
                 propensity=option.propensity,
                 id=str(id),
-                promise=_guarantee(model, batch.points[option.point]) if promises else None,
+                promise=_guarantee(model, points[option.point]) if promises else None,
                 learned_execution_probability=option.learner_execution if is_learned else None,
                 status=PROMISED if promises else UNSET,
-                improvement_probability=_helps(model, assessment, option) if model.objective.aims else UNSET,
+                improvement_probability=_improvement_probability(model, assessment, option)
+                if model.objective.aims
+                else UNSET,
                 suits=UNSET if suits is None else suits.item(place),
                 steps=_steps(model, assessment, option.point) if plans_steps else UNSET,
             )
@@ -197,12 +198,10 @@ def options_of(
     return tuple(options)
 
 
-def _helps(model: CurrentModel, assessment: Assessment, option: Selected) -> float:
+def _improvement_probability(model: CurrentModel, assessment: Assessment, option: Selected) -> float:
     if option.helps is not None:
         return option.helps
-    batch = assessment.batch
-    assert batch is not None, "only a rejected person has options"
-    [probability] = model.objective.helps(batch, [option.index], [assessment.row])
+    [probability] = model.objective.helps(assessment.rejected_batch, [option.index], [assessment.row])
     return probability
 
 
@@ -225,7 +224,7 @@ def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, fl
 # --- the answer to a rejected person ---------------------------------------------------------------------------------
 
 
-def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
+def _answer_rejected(person: Decided, terms: Terms, fold: Fold) -> None:
     """Take the next step of the person's shard and publish the answer; the case is open, or closed without a recourse.
 
     Step 1: windows of steps that end with this step are closed, since the learner knows of them.
@@ -240,16 +239,20 @@ def _answer(person: Decided, terms: Terms, fold: Fold) -> None:
     # Step 2: pick options.
     selected = _selected(person, program, shard, fold)
     if fold.observe_step is not None:
-        fold.observe_step(shard, _options(person, program), [(option.arm, option.propensity) for option in selected])
+        fold.observe_step(
+            shard, _observed_options(person, program), [(option.arm, option.propensity) for option in selected]
+        )
     # Step 3: publish the answer, and count the step.
     answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
+    if fields := terms.extra_fields(person, answer.reason if isinstance(answer, NoRecourse) else None):
+        answer = replace(answer, **fields)
     fold.emit(answer, recourse_id(case.key), case.time_ms, program.name, case.shard)
     if program.audited and person.assessment is not None:
         fold.effects.audited += _audited(person.assessment, answer, program)
     case.step = shard.step
     shard.step += 1
     fold.effects.shards.add(shard.key)
-    terms.answered(person, selected, fold)
+    terms.after_answer(person, selected, fold)
 
 
 def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[Audited]:
@@ -283,7 +286,7 @@ def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tu
     return selected
 
 
-def _options(person: Decided, program: Program) -> Options:
+def _observed_options(person: Decided, program: Program) -> Options:
     if person.assessment is None or person.refusal is not None:
         return no_options(program.codec.dimension).of(0)
     return person.assessment.options
@@ -295,20 +298,20 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
     case.options = tuple(
         [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
     )
-    closes_at = _open(case, program, shard)
-    assert assessment.batch is not None, "only a rejected person has options"
-    batch = believed(assessment.batch, program, shard.number, fold.state)
+    closes_at = _start_window(case, program, shard)
+    batch = believed(assessment.rejected_batch, program, shard.number, fold.state)
     serves = served(batch, [option.index for option in selected], program)
     if serves is not None:
         keep_lessons(case, serves)
-    expires_ms = terms.promise_options(person, selected, fold)
+    expires_ms = terms.promise_options_until(person, selected, fold)
     source, suits = terms.execution_source(person, shard, fold), None if serves is None else serves.suits
-    event = Recourse(
+    fold.count("recourses", program.name, "recourse")
+    return Recourse(
         program=program.name,
         shard=shard.number,
         application=case.key.application,
         step=shard.step,
-        options=options_of(model, assessment, enumerate(selected, 1), source, suits),
+        options=options_as_read(model, assessment, enumerate(selected, 1), source, suits),
         closes_after_steps=program.window_steps,
         closes_at=closes_at,
         applicant=case.applicant,
@@ -318,13 +321,10 @@ def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], ter
         satisfied=UNSET if serves is None else serves.satisfied,
         **model.signature,
     )
-    fold.count("recourses", program.name, "recourse")
-    fields = terms.fields(person, None)
-    return replace(event, **fields) if fields else event
 
 
-def _open(case: Case, program: Program, shard: Shard) -> str | None:
-    """Open the case until its window ends; the event time at which it does, None where the window counts steps."""
+def _start_window(case: Case, program: Program, shard: Shard) -> str | None:
+    """Open the case until its window ends; return the event time of that, None where the window counts steps."""
     if program.window_ms is None:
         assert program.window_steps is not None, "a window counts steps or event time"
         case.wait(OPEN, shard.step + program.window_steps)
@@ -336,9 +336,11 @@ def _open(case: Case, program: Program, shard: Shard) -> str | None:
 
 def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoRecourse:
     program, model, case = terms.program, terms.model, person.case
-    reason, detail = person.refusal or model.generator.explain(_options(person, program).person)
+    reason, detail = person.refusal or model.generator.explain(_observed_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
-    event = NoRecourse(
+    fold.count("recourses", program.name, "none")
+    fold.count("no_recourse", program.name, reason)
+    return NoRecourse(
         program=program.name,
         shard=shard.number,
         application=case.key.application,
@@ -348,7 +350,3 @@ def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoR
         applicant=case.applicant,
         **model.signature,
     )
-    fold.count("recourses", program.name, "none")
-    fold.count("no_recourse", program.name, reason)
-    fields = terms.fields(person, reason)
-    return replace(event, **fields) if fields else event

@@ -86,8 +86,13 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
     @property
     def options(self) -> Options:
         """The options of a rejected person."""
+        return self.rejected_batch.of(self.row)
+
+    @property
+    def rejected_batch(self) -> OptionBatch:
+        """The batch of a rejected person."""
         assert self.batch is not None, "an approved person has no options"
-        return self.batch.of(self.row)
+        return self.batch
 
 
 class Selected(Struct, frozen=True, gc=False):

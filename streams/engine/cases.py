@@ -155,6 +155,11 @@ class Case(Struct, gc=False, array_like=True):
     asked: Asked | None = None
 
     @property
+    def features_json(self) -> bytes:
+        """The JSON of its features; null where they are forgotten."""
+        return self.features or b"null"
+
+    @property
     def picked_option(self) -> int | None:
         """The index of the option that the person has said they would take; None for none, and without an answer."""
         place = None if self.picked is None else self.picked.place

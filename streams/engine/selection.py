@@ -103,8 +103,7 @@ class LookAhead:
         run = self._runs.pop(position, None)
         # A timer that answers somebody would take a step in the middle of the run.
         if run is None or self._timers.may_answer(program.watermark):
-            assert assessment.batch is not None, "only a rejected person takes a step"
-            run = _Run(assessment.batch, [position], [assessment.row])
+            run = _Run(assessment.rejected_batch, [position], [assessment.row])
         first, *others = select_for_steps(program, shard, shard.step, run.batch, run.rows, self._state)
         self._selected.update(zip(run.positions[1:], others, strict=True))
         return first

@@ -16,7 +16,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
-from ..answers import options_of
+from ..answers import options_as_read
 from ..assessment import Assessment, Person, Selected, assess
 from ..cases import OPEN
 from ..fold import Fold
@@ -62,8 +62,7 @@ def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, Selecte
 
 def _cheapest_by_arm(assessment: Assessment) -> dict[int, Selected]:
     """The cheapest option of a person on each arm, the cheapest arm first."""
-    batch, row = assessment.batch, assessment.row
-    assert batch is not None, "who is assessed as rejected has a batch"
+    batch, row = assessment.rejected_batch, assessment.row
     own = np.arange(batch.first[row], batch.last[row])
     own = own[batch.cost[own].argsort(kind="stable")]
     _, first = np.unique(batch.arm[own], return_index=True)
@@ -115,7 +114,7 @@ def _publish(promise: PromisedOptions, replacement: Replacement, model: CurrentM
     program = model.program
     application, revision = promise.key.application, promise.revision
     source = fold.state.shard(program, promise.shard).execution_source
-    options = options_of(model, replacement.assessment, replacement.selected.items(), source)
+    options = options_as_read(model, replacement.assessment, replacement.selected.items(), source)
     event = Recourse(
         program=program.name,
         shard=promise.shard,

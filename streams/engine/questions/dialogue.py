@@ -25,7 +25,7 @@ from ....schemas.events import ExecutionSource, Option
 from ....schemas.spec import Elicitation
 from ...programs.elicitation import response_of, rules_of
 from ...programs.program import Array, Program
-from ..answers import options_of
+from ..answers import options_as_read
 from ..assessment import AskedPlans, Assessment, Selected
 from ..state import CurrentModel
 
@@ -148,7 +148,7 @@ class Dialogue:
         if not plans:
             return ()
         assessment, selected = self._selected(belief, plans)
-        return options_of(self._model, assessment, enumerate(selected, 1), source)
+        return options_as_read(self._model, assessment, enumerate(selected, 1), source)
 
     def _selected(self, belief: Belief, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
         """Plans as options of a batch of their own, in which they stand by arm.

@@ -69,13 +69,13 @@ class QuestionTerms(Terms):
         """Learned where others had answered before the person was asked."""
         return "learned" if person.heard is not None and person.heard.believed else shard.execution_source
 
-    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:
         """The regret, and the answers on which a recourse rests."""
-        if none is not None or person.heard is None:
+        if reason is not None or person.heard is None:
             return {}
         return {"regret": person.heard.regrets.item(0), "answers": person.heard.answers}
 
-    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
+    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
         """Let the population learn from what the person has said, and count how much that was."""
         case, heard = person.case, person.heard
         if heard is None:

@@ -124,7 +124,7 @@ def _score(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> i
 
 def _encoded(program: Program, cases: Mapping[str, Case]) -> dict[str, NDArray[np.float64]]:
     """The encoded features of cases, (D,) each, by name; without those that cannot be read."""
-    read = {name: program.codec.read(case.features or b"null") for name, case in cases.items()}
+    read = {name: program.codec.read(case.features_json) for name, case in cases.items()}
     readable = {name: values for name, values in read.items() if not isinstance(values, Problem)}
     return dict(zip(readable, program.codec.encode_read(list(readable.values())), strict=True)) if readable else {}
 
@@ -172,7 +172,7 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
     names = sample.names[done : done + max(1, units // cost)]
     codec = rounds.program.codec
     cases = fold.read_cases(rounds.program.name, names)
-    read = [codec.read(cases[name].features or b"null") for name in names]
+    read = [codec.read(cases[name].features_json) for name in names]
     people = codec.encode_read([values for values in read if not isinstance(values, Problem)])
     sample.success += success_at(rounds, _bundle(rounds, fold), people, scores).tobytes()
     if done + len(names) == len(sample.names):

@@ -75,7 +75,7 @@ class RoundTerms(Terms):
             score = None if member.score is None or isnan(member.score) else member.score
             publish_decision(person, self.program, fold, round=closing.number, score=score, threshold=closing.threshold)
 
-    def promise_options(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
+    def promise_options_until(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
         """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
@@ -83,17 +83,17 @@ class RoundTerms(Terms):
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 
-    def fields(self, person: Decided, none: str | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:
         """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
         closing = self.closing
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
-        if none not in (None, APPLY_AGAIN):
+        if reason not in (None, APPLY_AGAIN):
             return {} if person.refusal is not None else fields
-        if none is not None and self._expires_ms is not None:
+        if reason is not None and self._expires_ms is not None:
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
 
-    def answered(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
         """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
         if not selected and (person.refusal is None or person.refusal[0] != APPLY_AGAIN):
             return
@@ -140,7 +140,7 @@ def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundT
     refusals = {member.name: reason for member in rejected if (reason := _refusal(member, terms)) is not None}
     names = [member.name for member in rejected]
     people = {
-        name: Person(cases[name].features or b"null", approved=False)
+        name: Person(cases[name].features_json, approved=False)
         for name in names
         if name not in refusals or refusals[name][0] == APPLY_AGAIN
     }
@@ -187,8 +187,7 @@ def _steps(
 def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
     """The batch and row of a rejected member's options."""
     assert isinstance(assessment, Assessment), "the member was scored"
-    assert assessment.batch is not None, "the member is rejected"
-    return assessment.batch, assessment.row
+    return assessment.rejected_batch, assessment.row
 
 
 def end_promised_score(
