@@ -15,7 +15,7 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.table import PeopleRead, RawTable, TableError, people_of, read_people
 from ..errors import UsageError
 from .arguments import path_of, text_of
-from .one_error import usage_errors
+from .usage_errors import usage_errors
 
 IN_MEMORY = Path("people")
 """What errors name in the place of a file; a row's number, from 0, is in the place of the line."""

@@ -20,9 +20,9 @@ from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
 from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
-from .one_error import usage_errors
 from .people import People, ValidPeople, read, read_valid
 from .suggestions import Suggestions
+from .usage_errors import usage_errors
 
 MAX_OPTIONS = 10
 

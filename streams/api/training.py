@@ -12,7 +12,7 @@ from ..programs.training import train as training
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
 from .arguments import path_of, text_of, whole_number_of
-from .one_error import usage_errors
+from .usage_errors import usage_errors
 
 
 def draft_spec(csv: str | Path, label: str) -> str:

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from ...agents.evaluation import Estimate
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
-from ..engine.portion import Taught
+from ..engine.portion import PreferenceUpdate
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.client import EventReader
@@ -144,7 +144,7 @@ def _evaluate(
     return evaluation
 
 
-def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing | Taught], answers: Answers) -> None:
+def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing | PreferenceUpdate], answers: Answers) -> None:
     for event in events:
         if isinstance(event, Step):
             _check(event, answers)

@@ -35,7 +35,7 @@ from ..settings import ShowSettings
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
-from .process.taught import Shares, what_was_taught
+from .process.taught import Shares, preference_updates
 
 DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
 answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes
@@ -72,7 +72,7 @@ def run(args: Sequence[str]) -> int:
 def _taught(settings: ShowSettings) -> TaughtByEvent:
     if settings.spec is None:
         return {}
-    return what_was_taught(settings.application, settings.spec, topic_names(settings), connection(settings))
+    return preference_updates(settings.application, settings.spec, topic_names(settings), connection(settings))
 
 
 def _read(history: History, settings: ShowSettings) -> None:

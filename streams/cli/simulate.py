@@ -23,7 +23,7 @@ from .display.words import mean
 from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
-from .process.web_thread import served
+from .process.web_thread import serving
 from .worlds import Figures, SimulatedWorld, kind_of, worlds_in_words
 from .worlds.driver import TopicClient, connect, drive
 from .worlds.simulation import Simulation
@@ -128,7 +128,7 @@ def _connected(settings: SimulateSettings, scores: _Scores, world: SimulatedWorl
         stack.enter_context(quiet_kafka_clients())
         if settings.web:
             app = make_app(scores.metrics, lambda: Readiness(True))
-            port = stack.enter_context(served(app, settings.web_host, settings.web_port))
+            port = stack.enter_context(serving(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
         own = [topics.of(kinds[name]) for name in world.reads]
         names = (*topics.outputs, *own, *([topics.journal] if world.reads_journal else []))

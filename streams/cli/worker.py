@@ -9,7 +9,7 @@ from ..settings import WorkerSettings
 from ..worker import logs
 from .flags.output_paths import check_state_dir
 from .flags.parsing import parse_settings
-from .process.leftover_threads import leaving_no_threads
+from .process.leftover_threads import exit_despite_threads
 
 DESCRIPTION = """Run the pipeline: read applications, decisions, outcomes and models; publish recourse, rewards and
 dead letters. Start as many workers of one group as there are partitions. SIGTERM or Ctrl-C ends one cleanly."""
@@ -23,6 +23,6 @@ def run(args: Sequence[str]) -> int:
     # Imported late, because it takes seconds, which wrong flags and --help should not.
     from ..kafka.service import run_service
 
-    with leaving_no_threads():
+    with exit_despite_threads():
         asyncio.run(run_service(settings))
     return 0

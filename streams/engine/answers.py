@@ -20,13 +20,13 @@ from ...schemas.headers import format_time
 from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import steps_of
 from ..programs.program import Program
-from .assessment import Assessment, Heard, Selected
+from .assessment import Assessment, ElicitedAnswers, SelectedOption
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
 from .fold import Fold
 from .picks.pick import keep_lessons
-from .picks.population import believed, learned_preferences, served
-from .portion import Audited
+from .picks.population import learned_preferences, satisfaction_of, under_learned_preferences
+from .portion import AuditRecord
 from .promises.opening import open_options
 from .promises.settlement import settle
 from .selection import select_for_steps
@@ -40,12 +40,12 @@ Reason = tuple[str, str]
 """The reason why a person gets no options, and a sentence."""
 
 
-class Decided(NamedTuple):
+class DecidedCase(NamedTuple):
     """A person who is approved or rejected.
 
     ``assessment`` holds the options of a rejected one; it may be None where they get none for the reason ``refusal``.
     Options that were picked ahead are ``selected``, or those of ``fold.ahead`` for the entry at ``position``. Without
-    either they are picked when the person is answered. ``heard`` is what is known of somebody who could be asked.
+    either they are picked when the person is answered. ``elicited`` is what is known of somebody who could be asked.
     """
 
     case: Case
@@ -53,8 +53,8 @@ class Decided(NamedTuple):
     assessment: Assessment | None = None
     refusal: Reason | None = None
     position: JournalPosition | None = None
-    selected: tuple[Selected, ...] | None = None
-    heard: Heard | None = None
+    selected: tuple[SelectedOption, ...] | None = None
+    elicited: ElicitedAnswers | None = None
 
 
 class Terms:
@@ -66,7 +66,7 @@ class Terms:
     def __init__(self, model: CurrentModel) -> None:
         self.model, self.program = model, model.program
 
-    def settle(self, person: Decided, fold: Fold) -> Decided:
+    def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a person came back with. One that is honoured may turn a rejection into an approval."""
         case, assessment = person.case, person.assessment
         assert assessment is not None, f"{case.key} is assessed"
@@ -76,18 +76,18 @@ class Terms:
         case.score = assessment.score
         return person
 
-    def ask_first(self, person: Decided, fold: Fold) -> Decided | None:  # noqa: ARG002
+    def ask_first(self, person: DecidedCase, fold: Fold) -> DecidedCase | None:  # noqa: ARG002
         """A rejected person as they are to be answered; None after a question to them was published."""
         return person
 
-    def report_decision(self, person: Decided, fold: Fold) -> None:
+    def report_decision(self, person: DecidedCase, fold: Fold) -> None:
         """Publish a decision of the program's own model; count that of another system."""
         if self.program.spec.decisions == "model":
             publish_decision(person, self.program, fold)
         else:
             count_decision(self.program, fold, approved=person.approved)
 
-    def promise_options_until(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:
+    def promise_options_until(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> int | None:
         """Promise options before they are published; return until which event time they hold, None: for ever."""
         case, program = person.case, self.program
         until_ms = program.goal.until_ms(case.time_ms)
@@ -97,19 +97,19 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
         """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
-    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:  # noqa: ARG002
         """More fields of the answer: of a recourse, or of one without options for a ``reason``."""
         return {}
 
-    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+    def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
         """A person has been answered."""
 
 
-def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
+def answer_people(people: Iterable[DecidedCase], terms: Terms, fold: Fold) -> None:
     """Let follow what the decisions mean for people, in their order.
 
     Step 1: the promises that a person came back with are ended; one that is honoured may approve them.
@@ -129,7 +129,7 @@ def answer_people(people: Iterable[Decided], terms: Terms, fold: Fold) -> None:
         apply_waiting(case.key, fold)
 
 
-def publish_decision(person: Decided, program: Program, fold: Fold, **of_round: Any) -> None:
+def publish_decision(person: DecidedCase, program: Program, fold: Fold, **of_round: Any) -> None:
     """Publish and count a decision of the program's own model; in a round with its number, the score and threshold."""
     case, bundle = person.case, fold.state.model(program).bundle
     name, application = case.key
@@ -164,7 +164,7 @@ def no_options(columns: int) -> OptionBatch:
 def options_as_read(
     model: CurrentModel,
     assessment: Assessment,
-    selected: Iterable[tuple[int | str, Selected]],
+    selected: Iterable[tuple[int | str, SelectedOption]],
     source: ExecutionSource,
     suits: NDArray[np.float64] | None = None,
 ) -> tuple[Option, ...]:
@@ -198,7 +198,7 @@ def options_as_read(
     return tuple(options)
 
 
-def _improvement_probability(model: CurrentModel, assessment: Assessment, option: Selected) -> float:
+def _improvement_probability(model: CurrentModel, assessment: Assessment, option: SelectedOption) -> float:
     if option.helps is not None:
         return option.helps
     [probability] = model.objective.helps(assessment.rejected_batch, [option.index], [assessment.row])
@@ -224,7 +224,7 @@ def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, fl
 # --- the answer to a rejected person ---------------------------------------------------------------------------------
 
 
-def _answer_rejected(person: Decided, terms: Terms, fold: Fold) -> None:
+def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
     """Take the next step of the person's shard and publish the answer; the case is open, or closed without a recourse.
 
     Step 1: windows of steps that end with this step are closed, since the learner knows of them.
@@ -255,7 +255,7 @@ def _answer_rejected(person: Decided, terms: Terms, fold: Fold) -> None:
     terms.after_answer(person, selected, fold)
 
 
-def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[Audited]:
+def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[AuditRecord]:
     """What an answer is to each watched group that the person is of."""
     cost = satisfied = None
     if isinstance(answer, Recourse):
@@ -263,7 +263,7 @@ def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Pro
         satisfied = None if answer.satisfied is UNSET else answer.satisfied
     for number in program.audited:
         name, group = program.spec.features[number].name, str(assessment.values[number])
-        yield Audited(program.name, name, group, cost, satisfied)
+        yield AuditRecord(program.name, name, group, cost, satisfied)
 
 
 def recourse_id(key: CaseKey) -> str:
@@ -271,7 +271,7 @@ def recourse_id(key: CaseKey) -> str:
     return f"recourse/{key.program}/{key.application}"
 
 
-def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tuple[Selected, ...]:
+def _selected(person: DecidedCase, program: Program, shard: Shard, fold: Fold) -> tuple[SelectedOption, ...]:
     """The options of the shard's next step; a learner counts one without options, too."""
     if person.selected is not None:
         return person.selected
@@ -286,21 +286,23 @@ def _selected(person: Decided, program: Program, shard: Shard, fold: Fold) -> tu
     return selected
 
 
-def _observed_options(person: Decided, program: Program) -> Options:
+def _observed_options(person: DecidedCase, program: Program) -> Options:
     if person.assessment is None or person.refusal is not None:
         return no_options(program.codec.dimension).of(0)
     return person.assessment.options
 
 
-def _recourse(person: Decided, shard: Shard, selected: tuple[Selected, ...], terms: Terms, fold: Fold) -> Recourse:
+def _recourse(
+    person: DecidedCase, shard: Shard, selected: tuple[SelectedOption, ...], terms: Terms, fold: Fold
+) -> Recourse:
     program, model, case, assessment = terms.program, terms.model, person.case, person.assessment
     assert assessment is not None, "only an assessed person has options"
     case.options = tuple(
         [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
     )
     closes_at = _start_window(case, program, shard)
-    batch = believed(assessment.rejected_batch, program, shard.number, fold.state)
-    serves = served(batch, [option.index for option in selected], program)
+    batch = under_learned_preferences(assessment.rejected_batch, program, shard.number, fold.state)
+    serves = satisfaction_of(batch, [option.index for option in selected], program)
     if serves is not None:
         keep_lessons(case, serves)
     expires_ms = terms.promise_options_until(person, selected, fold)
@@ -334,7 +336,7 @@ def _start_window(case: Case, program: Program, shard: Shard) -> str | None:
     return format_time(case.deadline_ms)
 
 
-def _no_recourse(person: Decided, shard: Shard, terms: Terms, fold: Fold) -> NoRecourse:
+def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) -> NoRecourse:
     program, model, case = terms.program, terms.model, person.case
     reason, detail = person.refusal or model.generator.explain(_observed_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))

@@ -50,7 +50,7 @@ class AskedPlans(NamedTuple):
     weights: Array | None
 
 
-class Heard(NamedTuple):
+class ElicitedAnswers(NamedTuple):
     """What is known of a person who is told a recourse, after all that they have answered.
 
     ``regrets`` (1 + n,) are by how much the first of their n options is expected to be worse than their best plan:
@@ -95,7 +95,7 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
         return self.batch
 
 
-class Selected(Struct, frozen=True, gc=False):
+class SelectedOption(Struct, frozen=True, gc=False):
     """An option that a step picked.
 
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.

@@ -94,7 +94,7 @@ class Picked(Struct, gc=False, array_like=True):
     taught: int | None = None
 
 
-class Asked(Struct, frozen=True, gc=False, array_like=True):
+class QuestionLog(Struct, frozen=True, gc=False, array_like=True):
     """What a person was asked, and what they have answered.
 
     ``questions`` are the encoded targets of the plans of each question, by its number. ``answers`` has a byte for each
@@ -102,7 +102,7 @@ class Asked(Struct, frozen=True, gc=False, array_like=True):
     questions of another model or spec (``questions/recall.py``). ``offered`` is the number of plans of the last
     question, ``expires_ms`` the event time up to which answers count. ``believed`` are the shares of the population's
     ``Preferences`` when they were first asked, which others' answers do not change for them; empty where nothing was
-    learned. ``regrets`` are the encoded ``Heard.regrets`` of the recourse that followed.
+    learned. ``regrets`` are the encoded ``ElicitedAnswers.regrets`` of the recourse that followed.
     """
 
     questions: tuple[bytes, ...]
@@ -152,7 +152,7 @@ class Case(Struct, gc=False, array_like=True):
     approved: bool | None = None
     decided_ms: int | None = None
     picked: Picked | None = None
-    asked: Asked | None = None
+    asked: QuestionLog | None = None
 
     @property
     def features_json(self) -> bytes:

@@ -17,7 +17,7 @@ from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
-from .assessment import Assessment, Person, Selected
+from .assessment import Assessment, Person, SelectedOption
 from .cases import CASE_TIMERS, WAITS, Case, processed_event, timer_of
 from .portion import Effects, LedgerView
 from .program_state import ProgramState, Rows, RowTable
@@ -53,7 +53,7 @@ class Ahead(Protocol):
 
     def select(
         self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
-    ) -> tuple[Selected, ...]:
+    ) -> tuple[SelectedOption, ...]:
         """The options of the step that the person at this position takes."""
         ...
 

@@ -72,10 +72,12 @@ class LedgerView:
     rows: RowReader
 
 
-class Taught(NamedTuple):
-    """What a person taught: the shares of their program's ``Preferences``, (F,), as they were believed ``before`` and
-    ``after``. ``kind`` and ``id`` are those of the event with which it was learned: an answer, or the recourse that
-    followed from answers to questions."""
+class PreferenceUpdate(NamedTuple):
+    """A change of the shares of a program's ``Preferences``, (F,), by what a person said.
+
+    ``kind`` and ``id`` are those of the event with which it was learned: an answer, or the recourse that followed from
+    answers to questions.
+    """
 
     key: CaseKey
     kind: str
@@ -93,8 +95,8 @@ class Regret(NamedTuple):
     seen: float
 
 
-class Audited(NamedTuple):
-    """A rejected person, as one of the ``group`` with a value of a feature with ``audit``.
+class AuditRecord(NamedTuple):
+    """The answer to a rejected person, as one of the ``group`` with a value of a feature with ``audit``.
 
     ``cost`` is that of the easiest option, None where there is none; ``satisfied`` is that of the recourse, if it says.
     """
@@ -117,8 +119,8 @@ class Effects:
     came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
     the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
     reward is known, the program, the execution probability that the learner counts the option with, and the reward.
-    ``taught`` is what picks taught, in their order, ``audited`` whom recourses serve, and ``regrets`` those of people
-    who were asked and have then picked an option.
+    ``preference_updates`` are in the order of the journal, ``audited`` whom recourses serve, and ``regrets`` those of
+    people who were asked and have then picked an option.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -134,6 +136,6 @@ class Effects:
     counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
-    taught: list[Taught] = field(default_factory=list)
-    audited: list[Audited] = field(default_factory=list)
+    preference_updates: list[PreferenceUpdate] = field(default_factory=list)
+    audited: list[AuditRecord] = field(default_factory=list)
     regrets: list[Regret] = field(default_factory=list)

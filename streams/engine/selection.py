@@ -19,8 +19,8 @@ from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
-from .assessment import Assessed, Assessment, Person, Selected, assess
-from .picks.population import believed, told
+from .assessment import Assessed, Assessment, Person, SelectedOption, assess
+from .picks.population import under_learned_preferences, with_learned_costs
 from .shards import Shard
 from .state import PartitionState
 from .timing.timers import TimerQueue
@@ -56,7 +56,7 @@ class LookAhead:
         self._people = {entry.position: person for entry, person in people}
         self._assessed = _assess_all(state, people)
         self._runs: dict[JournalPosition, _Run] = {}
-        self._selected: dict[JournalPosition, tuple[Selected, ...]] = {}
+        self._selected: dict[JournalPosition, tuple[SelectedOption, ...]] = {}
         self._open_runs: dict[tuple[str, int], _Run] = {}
 
     # --- planning ---------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class LookAhead:
 
     def select(
         self, program: Program, shard: Shard, position: JournalPosition, assessment: Assessment
-    ) -> tuple[Selected, ...]:
+    ) -> tuple[SelectedOption, ...]:
         """Take the shard's next step for the person at this position.
 
         Return an empty tuple when the person has no options.
@@ -141,14 +141,14 @@ def _assess_all(state: PartitionState, people: Sequence[tuple[Entry, Person]]) -
 
 def select_for_steps(
     program: Program, shard: Shard, first_step: int, people: OptionBatch, rows: Sequence[int], state: PartitionState
-) -> list[tuple[Selected, ...]]:
+) -> list[tuple[SelectedOption, ...]]:
     """Select options in consecutive steps of a shard, one for each of these rows of a batch.
 
     The shard's learner and population must not change between them. The caller counts the steps.
     """
     # A slice costs less than a copy, which matters where every step is taken alone.
     batch = people.select(np.array(rows) if len(rows) > 1 else slice(rows[0], rows[0] + 1))
-    batch = believed(batch, program, shard.number, state)
+    batch = under_learned_preferences(batch, program, shard.number, state)
     policy = program.spec.policy
 
     def random(after: int) -> np.random.Generator:
@@ -164,10 +164,10 @@ def select_for_steps(
 
 def _selected(
     batch: OptionBatch, picks: Sequence[tuple[Pick, ...]], objective: Objective
-) -> list[tuple[Selected, ...]]:
+) -> list[tuple[SelectedOption, ...]]:
     picked = [batch.index_of(person, pick.arm) for person, of_person in enumerate(picks) for pick in of_person]
     if batch.samples is not None:
-        batch = told(batch, picked)
+        batch = with_learned_costs(batch, picked)
     helps: Iterable[float | None] = repeat(None)
     if objective.aims and picked:
         whose = [person for person, of_person in enumerate(picks) for _ in of_person]
@@ -175,7 +175,7 @@ def _selected(
     arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     selected = iter(
         [
-            Selected(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context, helped)
+            SelectedOption(i, arm(i), point(i), cost(i), execution(i), propensity, learner_execution, context, helped)
             for i, (_, propensity, learner_execution, context), helped in zip(
                 picked, chain.from_iterable(picks), helps, strict=False
             )

@@ -17,7 +17,7 @@ from ...agents.options import Options
 from ...schemas.events import NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
-from ..engine.portion import PORTION_ENTRIES, Effects, Taught
+from ..engine.portion import PORTION_ENTRIES, Effects, PreferenceUpdate
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
@@ -79,7 +79,7 @@ class JournalReplay:
         """Close the ledger."""
         self._ledger.close()
 
-    def feed(self, record: Record) -> Iterator[Step | Closing | Taught]:
+    def feed(self, record: Record) -> Iterator[Step | Closing | PreferenceUpdate]:
         """Fold the next record, now or later; return the steps, closings and lessons so far.
 
         Raise ``BrokerError`` when the beginning of the journal is gone.
@@ -93,7 +93,7 @@ class JournalReplay:
         if len(self._entries) >= PORTION_ENTRIES:
             yield from self.rest()
 
-    def rest(self) -> Iterator[Step | Closing | Taught]:
+    def rest(self) -> Iterator[Step | Closing | PreferenceUpdate]:
         """Fold what has not been folded yet."""
         entries, self._entries = self._entries, []
         taken: dict[tuple[int, int], Step] = {}
@@ -107,7 +107,7 @@ class JournalReplay:
         effects = process(self._state, entries, view, observe)
         self._ledger.commit(self._state, effects)
         yield from _in_order(effects, taken)
-        yield from effects.taught
+        yield from effects.preference_updates
 
     def _own(self, entry: Entry) -> Entry:
         """The entry, or a tick in the place of another program's event."""

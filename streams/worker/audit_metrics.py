@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..engine.portion import Audited
+from ..engine.portion import AuditRecord
 from ..metrics import Metrics
 from ..programs.program import Program
 
@@ -22,7 +22,7 @@ class AuditMetrics:
                     for counter in (self._people, self._served, self._cost, self._satisfied):
                         counter.labels(name, feature.name, group)
 
-    def count(self, audited: Iterable[Audited]) -> None:
+    def count(self, audited: Iterable[AuditRecord]) -> None:
         """Count people."""
         for *labels, cost, satisfied in audited:
             self._people.labels(*labels).inc()

@@ -14,7 +14,7 @@ GRACE_SECONDS = 5.0
 
 
 @contextmanager
-def leaving_no_threads(grace_seconds: float = GRACE_SECONDS) -> Iterator[None]:
+def exit_despite_threads(grace_seconds: float = GRACE_SECONDS) -> Iterator[None]:
     """End the process after the block even where a thread that was started in it is still at work.
 
     Python waits for such threads before it exits. When all brokers are lost, the thread of Faust's consumer may wait

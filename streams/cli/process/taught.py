@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ...engine.portion import Taught
+from ...engine.portion import PreferenceUpdate
 from ...ingest.partitioning import partition_of
 from ...journal.entries import journal_key, shard_of
 from ...kafka.admin.offsets import partition_offsets
@@ -28,7 +28,7 @@ Shares = Mapping[str, tuple[float, float]]
 to be of a component of the prior, by the components."""
 
 
-def what_was_taught(
+def preference_updates(
     application: str, spec: Path, topics: Topics, options: KafkaOptions
 ) -> dict[tuple[str, str], Shares]:
     """What the events of an application taught, by their kind and ``id``."""
@@ -45,11 +45,11 @@ def what_was_taught(
         with closing(JournalReplay(program, topics, partition, Path(folder))) as replay:
             fed = (replay.feed(record) for record in records_between(options, [own], progress.add))
             for one in chain(chain.from_iterable(fed), replay.rest()):
-                if isinstance(one, Taught) and one.key.application == application:
+                if isinstance(one, PreferenceUpdate) and one.key.application == application:
                     taught[one.kind, one.id] = _changed(one, program)
     return taught
 
 
-def _changed(taught: Taught, program: Program) -> Shares:
+def _changed(taught: PreferenceUpdate, program: Program) -> Shares:
     each = zip(program.preference_names, taught.before.tolist(), taught.after.tolist(), strict=True)
     return {name: (before, after) for name, before, after in each if before != after}

@@ -14,7 +14,7 @@ from ...worker.web import serve
 
 
 @contextmanager
-def served(app: web.Application, host: str, port: int) -> Iterator[int]:
+def serving(app: web.Application, host: str, port: int) -> Iterator[int]:
     """Serve ``app`` from a thread while the context lasts; yields the bound port, raises what ``serve`` raises."""
     bound: Future[int] = Future()
     loop, stop = asyncio.new_event_loop(), asyncio.Event()

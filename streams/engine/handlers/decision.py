@@ -8,7 +8,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Decision
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..answers import Decided, Terms, answer_people
+from ..answers import DecidedCase, Terms, answer_people
 from ..assessment import Person
 from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler
@@ -72,7 +72,7 @@ def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fol
         return
     if person.approved is not None:
         case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
-    decided = Decided(case, assessment.approved, assessment, position=entry.position)
+    decided = DecidedCase(case, assessment.approved, assessment, position=entry.position)
     model = fold.state.model(program)
     answer_people([decided], QuestionTerms(model) if program.asks and fold.state.asks else Terms(model), fold)
 

@@ -12,8 +12,8 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
-from ..portion import Regret, Taught
-from ..sharing.increment import tell
+from ..portion import PreferenceUpdate, Regret
+from ..sharing.increment import publish_increment
 from .population import preferences_to_teach
 
 LESSON_DTYPE: Final = "<i4"
@@ -50,7 +50,7 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
     lesson = _lesson(case, picked, place)
     if lesson is not None or picked.taught is not None:
         earlier = None if picked.taught is None else _kept(case, picked, picked.taught)
-        teach(case, program, lesson, (entry.kind.name, entry.id), fold, earlier)
+        update_preferences(case, program, lesson, (entry.kind.name, entry.id), fold, earlier)
     if picked.place is None:
         fold.count("picks", program.name, NONE if place == len(case.options) else str(place + 1))
         _compare_regrets(case, place, fold)
@@ -59,7 +59,7 @@ def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> 
     fold.save(case)
 
 
-def teach(
+def update_preferences(
     case: Case,
     program: Program,
     lesson: Lesson | None,
@@ -69,8 +69,8 @@ def teach(
 ) -> None:
     """Let the population of a case's shard learn a lesson, and undo an earlier one of the same person.
 
-    ``event`` is the kind and the id of that with which it is learned. Where the shard has learned enough since it last
-    told the others, it tells them.
+    ``event`` is the kind and the id of that with which it is learned. Where the shard has learned enough since its last
+    increment, it publishes another.
 
     Raises
     ------
@@ -86,10 +86,10 @@ def teach(
         preferences.retract(earlier)
     if lesson is not None:
         preferences.learn(lesson)
-    fold.effects.taught.append(Taught(case.key, *event, before, preferences.shares))
+    fold.effects.preference_updates.append(PreferenceUpdate(case.key, *event, before, preferences.shares))
     fold.effects.shards.add(shard.key)
     shard.untold += not preferences.forgets
-    tell(shard, fold.entry.time_ms, fold)
+    publish_increment(shard, fold.entry.time_ms, fold)
 
 
 def _compare_regrets(case: Case, place: int, fold: Fold) -> None:

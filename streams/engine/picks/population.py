@@ -64,7 +64,7 @@ def learned_preferences(state: PartitionState, program: str, shard: int) -> Pref
     return preferences if preferences is not None and preferences.picks > 0.0 else None
 
 
-def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionState) -> OptionBatch:
+def under_learned_preferences(batch: OptionBatch, program: Program, shard: int, state: PartitionState) -> OptionBatch:
     """The options as they are for the population of a shard; the same where nobody has picked any yet.
 
     In a program with rounds the execution probabilities stay those of the difficulties.
@@ -79,7 +79,7 @@ def believed(batch: OptionBatch, program: Program, shard: int, state: PartitionS
     return learned.replaced(samples=learned.samples._replace(is_learned=not program.closes_rounds))
 
 
-def told(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
+def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
     """The same, with the costs and execution probabilities of the options at these indices as they are believed now."""
     samples = batch.samples
     if samples is None or not samples.is_learned:
@@ -89,6 +89,6 @@ def told(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
     return batch.replaced(cost=cost, execution=execution)
 
 
-def served(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:
+def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:
     """Whom the options at these indices of a batch serve, as a set; None where costs are known."""
     return None if batch.samples is None else batch.samples.at(np.array(indices)).served(program.satisfied)

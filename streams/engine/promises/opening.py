@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...programs.program import Program
-from ..assessment import Assessment, Selected
+from ..assessment import Assessment, SelectedOption
 from ..cases import Case
 from ..fold import Fold
 from ..state import CurrentModel
@@ -16,7 +16,12 @@ from .state import PromiseState, close_promise, open_promise, promise_of
 
 
 def open_options(
-    case: Case, program: Program, model: CurrentModel, assessment: Assessment, selected: Sequence[Selected], fold: Fold
+    case: Case,
+    program: Program,
+    model: CurrentModel,
+    assessment: Assessment,
+    selected: Sequence[SelectedOption],
+    fold: Fold,
 ) -> int:
     """Promise the options of an answer; return until when, in event time."""
     assert case.features is not None, "a person with options has features"

@@ -17,7 +17,7 @@ from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
 from ..answers import options_as_read
-from ..assessment import Assessment, Person, Selected, assess
+from ..assessment import Assessment, Person, SelectedOption, assess
 from ..cases import OPEN
 from ..fold import Fold
 from ..state import CurrentModel
@@ -31,7 +31,7 @@ class Replacement(NamedTuple):
     """A person's options under a new model: the assessment, and what was selected for each option, by its id."""
 
     assessment: Assessment
-    selected: Mapping[str, Selected]
+    selected: Mapping[str, SelectedOption]
 
 
 def find_replacements(model: CurrentModel, broken: Sequence[Verdict]) -> dict[CaseKey, Replacement]:
@@ -49,7 +49,7 @@ def find_replacements(model: CurrentModel, broken: Sequence[Verdict]) -> dict[Ca
     return replacements
 
 
-def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, Selected]:
+def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, SelectedOption]:
     """Replacements of the broken options, by their ids: the cheapest of each arm, and of the arms their own first."""
     by_arm = _cheapest_by_arm(assessment)
     selected = {option.id: by_arm.pop(option.arm) for option in verdict.rejected if option.arm in by_arm}
@@ -60,16 +60,16 @@ def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, Selecte
     return {id: selected[id] for id in sorted(selected, key=int)}
 
 
-def _cheapest_by_arm(assessment: Assessment) -> dict[int, Selected]:
+def _cheapest_by_arm(assessment: Assessment) -> dict[int, SelectedOption]:
     """The cheapest option of a person on each arm, the cheapest arm first."""
     batch, row = assessment.rejected_batch, assessment.row
     own = np.arange(batch.first[row], batch.last[row])
     own = own[batch.cost[own].argsort(kind="stable")]
     _, first = np.unique(batch.arm[own], return_index=True)
-    cheapest: dict[int, Selected] = {}
+    cheapest: dict[int, SelectedOption] = {}
     for index in own[np.sort(first)].tolist():
         arm, execution = batch.arm[index].item(), batch.execution[index].item()
-        cheapest[arm] = Selected(
+        cheapest[arm] = SelectedOption(
             index, arm, batch.point[index].item(), batch.cost[index].item(), execution, 1.0, execution
         )
     return cheapest

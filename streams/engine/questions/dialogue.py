@@ -26,7 +26,7 @@ from ....schemas.spec import Elicitation
 from ...programs.elicitation import response_of, rules_of
 from ...programs.program import Array, Program
 from ..answers import options_as_read
-from ..assessment import AskedPlans, Assessment, Selected
+from ..assessment import AskedPlans, Assessment, SelectedOption
 from ..state import CurrentModel
 
 
@@ -125,7 +125,7 @@ class Dialogue:
         return self._prior.lesson(belief.kinds, np.bincount(feature_of, weights=columns) > 0.0)
 
     def regrets(self, belief: Belief) -> Array:
-        """The regret of telling n options, and what it would be after the pick of each: ``Heard.regrets``, (1 + n,)."""
+        """The regret of telling n options, and after the pick of each: ``ElicitedAnswers.regrets``, (1 + n,)."""
         costs, told = self._pool.costs.under(belief.weights), self._told(belief)
         after = regrets_after_picks(costs, self._pool.losses(costs), told, belief.probability, self._response)
         return np.concatenate([[belief.regret], after])
@@ -134,7 +134,7 @@ class Dialogue:
         """The options to tell, as people read them, the recommended one first."""
         return self._options(belief, self._told(belief), source)
 
-    def selected(self, belief: Belief) -> tuple[Assessment, tuple[Selected, ...]]:
+    def selected(self, belief: Belief) -> tuple[Assessment, tuple[SelectedOption, ...]]:
         """The same before they are put into words: an assessment that has them, and each as a step that picked it."""
         return self._selected(belief, self._told(belief))
 
@@ -150,7 +150,7 @@ class Dialogue:
         assessment, selected = self._selected(belief, plans)
         return options_as_read(self._model, assessment, enumerate(selected, 1), source)
 
-    def _selected(self, belief: Belief, plans: Sequence[int]) -> tuple[Assessment, tuple[Selected, ...]]:
+    def _selected(self, belief: Belief, plans: Sequence[int]) -> tuple[Assessment, tuple[SelectedOption, ...]]:
         """Plans as options of a batch of their own, in which they stand by arm.
 
         The batch has no samples: the person has said more than what is believed of others.
@@ -169,7 +169,7 @@ class Dialogue:
         assessment = Assessment(person.values, person.score, batch, 0, program.changed_codes(batch), asked)
         each = _expected(self._pool, model.objective, belief, plans)
         selected = tuple(
-            Selected(own.index(plan), int(self._arm[plan]), own.index(plan), cost, execution, 1.0, execution)
+            SelectedOption(own.index(plan), int(self._arm[plan]), own.index(plan), cost, execution, 1.0, execution)
             for plan, (cost, execution) in zip(plans, each, strict=True)
         )
         return assessment, selected

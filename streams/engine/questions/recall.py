@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from ....agents.choices.questions import NO_ANSWER, Belief
 from ..assessment import Assessment
-from ..cases import Asked
+from ..cases import QuestionLog
 from ..state import CurrentModel
 from .dialogue import Dialogue
 
 
-def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[Dialogue, Belief, Asked]:
+def recall(model: CurrentModel, assessment: Assessment, asked: QuestionLog) -> tuple[Dialogue, Belief, QuestionLog]:
     """The dialogue with a person, what is known after their answers, and these, as far as they are of another model.
 
     Raises
@@ -38,7 +38,7 @@ def recall(model: CurrentModel, assessment: Assessment, asked: Asked) -> tuple[D
     return dialogue, belief, asked
 
 
-def _dialogue(model: CurrentModel, assessment: Assessment, asked: Asked) -> Dialogue:
+def _dialogue(model: CurrentModel, assessment: Assessment, asked: QuestionLog) -> Dialogue:
     columns = len(assessment.options.person)
     targets = [np.frombuffer(shown).reshape(-1, columns) for shown in asked.questions[: asked.earlier]]
     believed = np.frombuffer(asked.believed) if asked.believed else None
@@ -46,6 +46,6 @@ def _dialogue(model: CurrentModel, assessment: Assessment, asked: Asked) -> Dial
     return Dialogue(model, assessment, believed, list(zip(targets, picked, strict=False)))
 
 
-def answers_told(asked: Asked) -> tuple[int | None, ...]:
+def answers_told(asked: QuestionLog) -> tuple[int | None, ...]:
     """The answers, as events tell them: the number of the picked plan, None for none."""
     return tuple(None if answer == NO_ANSWER else answer + 1 for answer in asked.answers)

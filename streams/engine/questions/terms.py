@@ -12,11 +12,11 @@ from ....schemas.encoding import Problem
 from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
-from ..answers import Decided, Terms, answer_people, recourse_id
-from ..assessment import Heard, Person, Selected, assess
-from ..cases import ASKED, Asked, Case
+from ..answers import DecidedCase, Terms, answer_people, recourse_id
+from ..assessment import ElicitedAnswers, Person, SelectedOption, assess
+from ..cases import ASKED, Case, QuestionLog
 from ..fold import Fold
-from ..picks.pick import REGRET_DTYPE, teach
+from ..picks.pick import REGRET_DTYPE, update_preferences
 from ..picks.population import learned_preferences
 from ..shards import Shard
 from ..state import CurrentModel
@@ -34,16 +34,16 @@ class QuestionTerms(Terms):
         super().__init__(model)
         self._asks = asks
 
-    def settle(self, person: Decided, fold: Fold) -> Decided:
+    def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a person came back with, when they are decided."""
         return person if person.case.status is ASKED else super().settle(person, fold)
 
-    def report_decision(self, person: Decided, fold: Fold) -> None:
+    def report_decision(self, person: DecidedCase, fold: Fold) -> None:
         """Publish or count a decision, once."""
         if person.case.status is not ASKED:
             super().report_decision(person, fold)
 
-    def ask_first(self, person: Decided, fold: Fold) -> Decided | None:
+    def ask_first(self, person: DecidedCase, fold: Fold) -> DecidedCase | None:
         """Publish the next question, and return None; else return the person with the recommended plans selected.
 
         Somebody without a plan is returned unchanged.
@@ -60,37 +60,37 @@ class QuestionTerms(Terms):
             self._ask(case, asked, dialogue, belief, fold)
             return None
         regrets = dialogue.regrets(belief)
-        heard = Heard(answers_told(asked), regrets, dialogue.lesson(belief), bool(begun.believed))
+        elicited = ElicitedAnswers(answers_told(asked), regrets, dialogue.lesson(belief), bool(begun.believed))
         case.asked = replace(asked, regrets=regrets.astype(REGRET_DTYPE).tobytes()) if asked.questions else None
         assessment, selected = dialogue.selected(belief)
-        return person._replace(assessment=assessment, selected=selected, heard=heard)
+        return person._replace(assessment=assessment, selected=selected, elicited=elicited)
 
-    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
         """Learned where others had answered before the person was asked."""
-        return "learned" if person.heard is not None and person.heard.believed else shard.execution_source
+        return "learned" if person.elicited is not None and person.elicited.believed else shard.execution_source
 
-    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:
         """The regret, and the answers on which a recourse rests."""
-        if reason is not None or person.heard is None:
+        if reason is not None or person.elicited is None:
             return {}
-        return {"regret": person.heard.regrets.item(0), "answers": person.heard.answers}
+        return {"regret": person.elicited.regrets.item(0), "answers": person.elicited.answers}
 
-    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:  # noqa: ARG002
+    def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:  # noqa: ARG002
         """Let the population learn from what the person has said, and count how much that was."""
-        case, heard = person.case, person.heard
-        if heard is None:
+        case, elicited = person.case, person.elicited
+        if elicited is None:
             return
-        fold.count("elicited_recourses", self.program.name, str(len(heard.answers) - heard.answers.count(None)))
-        if heard.lesson is not None:
-            teach(case, self.program, heard.lesson, ("recourse", recourse_id(case.key)), fold)
+        fold.count("elicited_recourses", self.program.name, str(len(elicited.answers) - elicited.answers.count(None)))
+        if elicited.lesson is not None:
+            update_preferences(case, self.program, elicited.lesson, ("recourse", recourse_id(case.key)), fold)
 
-    def _begin(self, case: Case, fold: Fold) -> Asked:
+    def _begin(self, case: Case, fold: Fold) -> QuestionLog:
         """Nothing has been asked yet."""
         preferences = learned_preferences(fold.state, self.program.name, case.shard)
         believed = b"" if preferences is None else preferences.shares.tobytes()
-        return Asked((), b"", 0, case.time_ms + self.program.answer_ms, believed)
+        return QuestionLog((), b"", 0, case.time_ms + self.program.answer_ms, believed)
 
-    def _ask(self, case: Case, asked: Asked, dialogue: Dialogue, belief: Belief, fold: Fold) -> None:
+    def _ask(self, case: Case, asked: QuestionLog, dialogue: Dialogue, belief: Belief, fold: Fold) -> None:
         """Publish the next question, and let the case wait for its answer."""
         (name, application), model, program = case.key, self.model, self.program
         options = dialogue.question(belief, program.first_execution_source)
@@ -122,8 +122,8 @@ def go_on(case: Case, program: Program, fold: Fold, *, asks: bool = True) -> Non
     model = fold.state.model(program)
     assessed = assess(program, model, {case.key: Person(case.features, approved=False)})[case.key]
     person = (
-        Decided(case, approved=False, refusal=(assessed.reason, assessed.detail))
+        DecidedCase(case, approved=False, refusal=(assessed.reason, assessed.detail))
         if isinstance(assessed, Problem)
-        else Decided(case, approved=False, assessment=assessed)
+        else DecidedCase(case, approved=False, assessment=assessed)
     )
     answer_people([person], QuestionTerms(model, asks=asks), fold)

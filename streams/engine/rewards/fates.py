@@ -13,7 +13,7 @@ from ...journal.entries import Entry, shard_of
 from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
 from ..shards import Shard
-from ..sharing.increment import tell
+from ..sharing.increment import publish_increment
 from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
@@ -73,7 +73,7 @@ def close(
     event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
     fold.count("fates", program, fate)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
-    tell(shard, time_ms, fold)
+    publish_increment(shard, time_ms, fold)
 
 
 def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None) -> None:

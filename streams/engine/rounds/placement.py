@@ -17,8 +17,8 @@ from ....agents.scores import digits_apart
 from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus
 from ....schemas.headers import format_time
-from ..answers import Decided, Reason, Terms, answer_people, no_options, publish_decision
-from ..assessment import NO_SCORE, Assessment, Person, Selected, assess
+from ..answers import DecidedCase, Reason, Terms, answer_people, no_options, publish_decision
+from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess
 from ..cases import Case
 from ..fold import Fold
 from ..promises.ending import publish_promise_end
@@ -58,7 +58,7 @@ class RoundTerms(Terms):
         self.have_place = _by_name(members, have_place(members, closing, rounds.program))
         self._expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
 
-    def settle(self, person: Decided, fold: Fold) -> Decided:
+    def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a member came back with, unless they did not compete."""
         member, closing = self._members[person.case.key.application], self.closing
         promise = self.rounds.promise_of(member)
@@ -68,22 +68,22 @@ class RoundTerms(Terms):
             end_promised_score(promise, status, self.rounds, fold, member)
         return person
 
-    def report_decision(self, person: Decided, fold: Fold) -> None:
+    def report_decision(self, person: DecidedCase, fold: Fold) -> None:
         """Publish whether a member has a place. Decisions of another system were counted when they came."""
         member, closing = self._members[person.case.key.application], self.closing
         if member.approved is None:
             score = None if member.score is None or isnan(member.score) else member.score
             publish_decision(person, self.program, fold, round=closing.number, score=score, threshold=closing.threshold)
 
-    def promise_options_until(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> int | None:  # noqa: ARG002
+    def promise_options_until(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> int | None:  # noqa: ARG002
         """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def execution_source(self, person: Decided, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 
-    def extra_fields(self, person: Decided, reason: str | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:
         """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
         closing = self.closing
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
@@ -93,7 +93,7 @@ class RoundTerms(Terms):
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
 
-    def after_answer(self, person: Decided, selected: Sequence[Selected], fold: Fold) -> None:
+    def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
         """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
         if not selected and (person.refusal is None or person.refusal[0] != APPLY_AGAIN):
             return
@@ -105,7 +105,7 @@ class RoundTerms(Terms):
         rounds.promised_scores.add(promise)
         fold.rows(PROMISED_SCORES).put(promise)
 
-    def _promise(self, person: Decided, selected: Sequence[Selected]) -> PromisedScore:
+    def _promise(self, person: DecidedCase, selected: Sequence[SelectedOption]) -> PromisedScore:
         closing, case = self.closing, person.case
         assert closing.goal is not None, "a promise names its score"
         batch, row = _place(person.assessment)
@@ -130,7 +130,9 @@ def _by_name(members: Sequence[Member], mask: NDArray[np.bool_]) -> Mapping[str,
 # --- decided members ---------------------------------------------------------------------------------------------
 
 
-def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold) -> Iterator[Decided]:
+def _decided(
+    members: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
+) -> Iterator[DecidedCase]:
     """Members with their options, or why they get none.
 
     Each rejected one takes a step, with or without options: a learner counts them. Between them nothing changes the
@@ -151,7 +153,9 @@ def _decided(members: Sequence[Member], cases: Mapping[str, Case], terms: RoundT
         name = member.name
         assessment = assessed.get(name)
         assert not isinstance(assessment, Problem), f"{name} was scored"
-        yield Decided(cases[name], terms.have_place[name], assessment, refusals.get(name), selected=selected.get(name))
+        yield DecidedCase(
+            cases[name], terms.have_place[name], assessment, refusals.get(name), selected=selected.get(name)
+        )
 
 
 def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
@@ -170,12 +174,12 @@ def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
 
 def _steps(
     names: Sequence[str], refusals: Mapping[str, Reason], assessed: Assessed, terms: RoundTerms, fold: Fold
-) -> Mapping[str, tuple[Selected, ...]]:
+) -> Mapping[str, tuple[SelectedOption, ...]]:
     """The picks of the next steps of the program's shard, in the order of the names."""
     program = terms.program
     shard, nothing = fold.state.shard(program, 0), (no_options(program.codec.dimension), 0)
     places = {name: nothing if name in refusals else _place(assessed[name]) for name in names}
-    selected: dict[str, tuple[Selected, ...]] = {}
+    selected: dict[str, tuple[SelectedOption, ...]] = {}
     for _, group in groupby(names, key=lambda name: id(places[name][0])):
         together = list(group)
         batch, rows = places[together[0]][0], [places[name][1] for name in together]

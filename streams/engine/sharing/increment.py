@@ -38,13 +38,13 @@ class IncrementHandler(Handler):
         """Learn it, and count what became of it."""
         program = fold.state.program(event.program)
         try:
-            _hear(event, program, fold)
+            _apply_increment(event, program, fold)
         except ValueError as error:
             fold.dead_letter(entry, "increment_does_not_fit", str(error))
 
 
-def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
-    """Tell the other shards what this one has learned, if it is time."""
+def publish_increment(shard: Shard, time_ms: int, fold: Fold) -> None:
+    """Let the other shards learn what this one has learned since its last increment, where it has learned enough."""
     program = shard.program
     if not program.shares or shard.untold < CADENCE:
         return
@@ -59,7 +59,7 @@ def tell(shard: Shard, time_ms: int, fold: Fold) -> None:
         fold.emit(event, f"increment/{program.name}/{shard.number}/{number}", time_ms, program.name, shard.number)
 
 
-def _hear(event: Increment, program: Program, fold: Fold) -> None:
+def _apply_increment(event: Increment, program: Program, fold: Fold) -> None:
     if not program.shares or event.shard >= program.spec.shards:
         raise ValueError(f"shard {event.shard} of program {program.name!r} has nothing to tell")
     here = fold.state.shards_of(program)

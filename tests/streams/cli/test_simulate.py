@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from onward.streams.cli import main
-from onward.streams.cli.process.web_thread import served
+from onward.streams.cli.process.web_thread import serving
 from onward.streams.errors import OnwardError, UsageError
 from onward.streams.metrics import Metrics
 from onward.streams.worker.readiness import Readiness
@@ -40,7 +40,7 @@ def test_without_a_kafka_the_missing_flag_is_named(capsys):
 
 def test_metrics_are_served_while_the_context_lasts():
     with (
-        served(make_app(Metrics(), lambda: Readiness(True)), "127.0.0.1", 0) as port,
+        serving(make_app(Metrics(), lambda: Readiness(True)), "127.0.0.1", 0) as port,
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page,
     ):
         assert b"onward_info" in page.read()
@@ -49,8 +49,8 @@ def test_metrics_are_served_while_the_context_lasts():
 
 
 def test_a_port_in_use_is_a_usage_error_however_the_server_thread_ends():
-    with served(make_app(Metrics(), lambda: Readiness(True)), "127.0.0.1", 0) as port:
+    with serving(make_app(Metrics(), lambda: Readiness(True)), "127.0.0.1", 0) as port:
         for _ in range(30):  # the thread and its caller race
             second = make_app(Metrics(), lambda: Readiness(True))
-            with pytest.raises(UsageError, match="choose another --web-port"), served(second, "127.0.0.1", port):
+            with pytest.raises(UsageError, match="choose another --web-port"), serving(second, "127.0.0.1", port):
                 pass

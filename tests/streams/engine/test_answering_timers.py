@@ -17,7 +17,7 @@ import pytest
 from onward.schemas.events import NoRecourse, Outcome, Recourse
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
-from onward.streams.engine.answers import Decided, Terms, answer_people
+from onward.streams.engine.answers import DecidedCase, Terms, answer_people
 from onward.streams.engine.assessment import Assessment, Person, assess
 from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
@@ -61,7 +61,7 @@ class ReplyTimerHandler(TimerHandler):
         case.time_ms = max(case.time_ms, timer.due)
         assessment = assess(program, model, {case.key: Person(case.features)})[case.key]
         assert isinstance(assessment, Assessment)
-        answer_people([Decided(case, assessment.approved, assessment)], Terms(model), fold)
+        answer_people([DecidedCase(case, assessment.approved, assessment)], Terms(model), fold)
 
 
 @pytest.fixture(autouse=True)

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from onward.streams.cli.process.leftover_threads import leaving_no_threads
+from onward.streams.cli.process.leftover_threads import exit_despite_threads
 
 PROGRAM = """
 import threading
-from onward.streams.cli.process.leftover_threads import leaving_no_threads
+from onward.streams.cli.process.leftover_threads import exit_despite_threads
 from onward.streams.errors import BrokerError
 
-with leaving_no_threads(0.1):
+with exit_despite_threads(0.1):
     threading.Thread(target=threading.Event().wait).start()
     {end}
 """
@@ -29,7 +29,7 @@ def test_a_thread_that_never_ends_does_not_keep_the_process(end: str, code: int)
 
 def test_a_block_that_ends_its_threads_ends_nothing_else() -> None:
     before = threading.enumerate()
-    with leaving_no_threads(0.0):
+    with exit_despite_threads(0.0):
         thread = threading.Thread(target=lambda: None)
         thread.start()
         thread.join()

@@ -13,7 +13,7 @@ from onward.schemas.events import ModelDecision, NoRecourse, Recourse
 from onward.schemas.spec_document import document, spec_of
 from onward.streams.api.elicitation import Elicitation
 from onward.streams.engine.cases import Status
-from onward.streams.engine.portion import Taught
+from onward.streams.engine.portion import PreferenceUpdate
 from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.metrics import Metrics
 from onward.streams.replay.journal_replay import JournalReplay
@@ -415,7 +415,7 @@ def test_a_lesson_is_that_of_the_person_whose_answers_taught_it(tape, tmp_path):
     program = tape.run.programs["loan"]
     with closing(JournalReplay(program, tape.run.topics, JOURNAL, tmp_path / "replay")) as replay:
         told = [one for record in tape.journal for one in replay.feed(record)] + list(replay.rest())
-    assert [(one.key.application, one.kind, one.id) for one in told if isinstance(one, Taught)] == [
+    assert [(one.key.application, one.kind, one.id) for one in told if isinstance(one, PreferenceUpdate)] == [
         ("x", "recourse", "recourse/loan/x")
     ]
 
