@@ -27,8 +27,8 @@ from onward.benchmarks.recourse.speed import speed
 from onward.streams.cli.flags.output_paths import check_file
 from onward.streams.errors import UsageError
 from onward.streams.programs.space import space_of
-from onward.streams.programs.training.draft import Draft
 from onward.streams.programs.training.margin import smallest_margin
+from onward.streams.programs.training.unsaved_program import UnsavedProgram
 
 WIDTH = 170
 GENERATORS = ("adapted", "instances", "linear", "search")
@@ -131,8 +131,8 @@ def _margin(name: str, space: Space, case: Case) -> float:
     """The margin as ``onward train`` measures it."""
     objective = Objective(L1())
     generator = registry[name].build(space, case.instances, objective)
-    draft = Draft(generator, objective, case.score, 0.5, space.feature_of)
-    return smallest_margin(draft, case.retrained, case.people).margin
+    unsaved = UnsavedProgram(generator, objective, case.score, 0.5, space.feature_of)
+    return smallest_margin(unsaved, case.retrained, case.people).margin
 
 
 if __name__ == "__main__":

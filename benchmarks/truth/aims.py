@@ -19,9 +19,9 @@ from onward.schemas.spec import PromiseTerms
 from onward.streams.programs.margin import uses_margin
 from onward.streams.programs.models.scoring import DecisionModel, scorer
 from onward.streams.programs.promised import measured_promise
-from onward.streams.programs.training.draft import draft_of
 from onward.streams.programs.training.margin import retrained, smallest_margin
 from onward.streams.programs.training.retrains import RETRAINS, fit_retrains
+from onward.streams.programs.training.unsaved_program import unsaved_program
 
 AUTO = "auto"
 PROMISES = ("retrains",)
@@ -76,8 +76,8 @@ class Aims:
         if not uses_margin(spec):
             return 0.0
         rejected = world.unseen[0][~accepted(score(world.unseen[0]), THRESHOLD)]
-        draft = draft_of(FeatureCodec(spec), score, world.instances, (), improvement)
-        return smallest_margin(draft, self._others, rejected).margin
+        unsaved = unsaved_program(FeatureCodec(spec), score, world.instances, (), improvement)
+        return smallest_margin(unsaved, self._others, rejected).margin
 
     @cached_property
     def _others(self) -> list[Score]:

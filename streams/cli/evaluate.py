@@ -24,15 +24,15 @@ from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.evaluation import (
-    Answer,
     PolicyEvaluation,
     PolicyEvaluator,
+    PublishedStep,
     check_alike,
     with_arms_of,
     with_choice,
     without_exploration,
 )
-from ..replay.journal_replay import Closing, JournalReplay, Step
+from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings import EvaluateSettings
 from ..topics import Topics
 from .flags.parsing import parse_settings
@@ -52,7 +52,7 @@ ESTIMATES = {
 POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
-Answers = Mapping[tuple[int, int], Answer]
+Answers = Mapping[tuple[int, int], PublishedStep]
 """By shard and step."""
 
 
@@ -104,7 +104,7 @@ def _records(reader: EventReader) -> Iterator[Record]:
 
 def _answers(records: Iterable[Record], program: Program) -> Answers:
     """The published answers of a program; ``UsageError`` when they were made with another spec."""
-    answers: dict[tuple[int, int], Answer] = {}
+    answers: dict[tuple[int, int], PublishedStep] = {}
     for record in records:
         try:
             event = _decode(record.value or b"")
@@ -118,7 +118,7 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
             continue
         options = event.options if isinstance(event, Recourse) else ()
         picked = tuple((int(option.candidate), option.propensity) for option in options)
-        answers[event.shard, event.step] = Answer(picked, event.policy_version)
+        answers[event.shard, event.step] = PublishedStep(picked, event.policy_version)
     return answers
 
 
@@ -144,18 +144,20 @@ def _evaluate(
     return evaluation
 
 
-def _add(evaluator: PolicyEvaluator, events: Iterable[Step | Closing | PreferenceUpdate], answers: Answers) -> None:
+def _add(
+    evaluator: PolicyEvaluator, events: Iterable[ReplayedStep | ReplayedFate | PreferenceUpdate], answers: Answers
+) -> None:
     for event in events:
-        if isinstance(event, Step):
+        if isinstance(event, ReplayedStep):
             _check(event, answers)
             evaluator.step(event)
-        elif isinstance(event, Closing):
+        elif isinstance(event, ReplayedFate):
             evaluator.close(event)
 
 
-def _check(step: Step, answers: Answers) -> None:
+def _check(step: ReplayedStep, answers: Answers) -> None:
     """A replayed step must equal the published one; otherwise its probabilities belong to another policy."""
-    replayed = Answer(step.picked, step.policy_version)
+    replayed = PublishedStep(step.picked, step.policy_version)
     published = answers.get((step.shard, step.number), replayed)
     if published != replayed:
         raise UsageError(

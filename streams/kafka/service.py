@@ -34,7 +34,7 @@ from .admin.retention import warn_of_deletion
 from .admin.rights import check_rights, worker_rights
 from .connection import topics as topic_names
 from .connection import worker_options
-from .consume.worker import Timer, run_worker
+from .consume.worker import PeriodicCall, run_worker
 from .options import KafkaOptions
 from .produce.publisher import KafkaPublisher
 
@@ -142,7 +142,7 @@ async def _pages(settings: WorkerSettings, metrics: Metrics, readiness: CaughtUp
 
 def _timers(
     settings: WorkerSettings, ingest: Ingest, processor: PartitionProcessor, metrics: Metrics, lag: Lag, lease: Lease
-) -> list[Timer]:
+) -> list[PeriodicCall]:
     async def tick() -> None:
         if lease.is_valid:
             await ingest.tick(lag)
@@ -157,7 +157,7 @@ def _timers(
     async def watch_lag() -> None:
         gauges.show(processor.partitions | ingest.partitions)
 
-    timers: list[Timer] = [(LAG_SECONDS, watch_lag)]
+    timers: list[PeriodicCall] = [(LAG_SECONDS, watch_lag)]
     if ingest.works_in_pieces:
         timers.append((ROUND_PIECE_SECONDS, carry_on))
     if settings.tick_seconds:

@@ -22,7 +22,7 @@ from ..errors import UsageError
 from ..programs.assembly import check_artefacts
 from ..programs.program import Program
 from ..programs.spec_check import policy_faults
-from .journal_replay import Closing, Step
+from .journal_replay import ReplayedFate, ReplayedStep
 
 FOLLOWING = (2,)
 """The use of random numbers by the evaluated policy: it must not draw the same as the log's."""
@@ -81,7 +81,7 @@ def _but_the_policy(spec: ProgramSpec) -> ProgramSpec:
     return msgspec.structs.replace(spec, program="any", model=model, policy=Policy(), retention=Retention())
 
 
-class Answer(NamedTuple):
+class PublishedStep(NamedTuple):
     """The published answer of a step: arm and propensity of each option, none without a recourse."""
 
     options: tuple[tuple[int, float], ...]
@@ -152,14 +152,14 @@ class PolicyEvaluator:
         self._target = target
         self._shards: dict[int, _Shard] = {}
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ReplayedStep) -> None:
         """Take the log's next step of its shard."""
         shard = self._shards.get(step.shard)
         if shard is None:
             shard = self._shards[step.shard] = _Shard(self._program, self._target, step.shard)
         shard.step(step)
 
-    def close(self, closing: Closing) -> None:
+    def close(self, closing: ReplayedFate) -> None:
         """Learn the reward of a step."""
         self._shards[closing.shard].close(closing)
 
@@ -196,7 +196,7 @@ class _Shard:
         self.rows: dict[int, _Row] = {}
         self.without_recourse = 0
 
-    def step(self, step: Step) -> None:
+    def step(self, step: ReplayedStep) -> None:
         options = step.options if self._same_execution else self._with_target_cost(step.options)
         arms = [arm for arm, _ in step.picked]
         wanted = self._follower.step(options, arms, lambda: self._random(step.number))
@@ -209,7 +209,7 @@ class _Shard:
         expected = sum(self._expectation.of(arm, _execution(step.options, arm)) for arm in wanted)
         self.rows[step.number] = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms))
 
-    def close(self, closing: Closing) -> None:
+    def close(self, closing: ReplayedFate) -> None:
         row, reward = self.rows[closing.number], closing.reward
         several = len(row.taken) > 1
         if reward is None or (reward and several and closing.arm is None):
@@ -230,7 +230,7 @@ class _Shard:
         else:
             self._follower.reward(closing.number, row.rewards)
 
-    def _taken(self, step: Step, arm: int, propensity: float, wanted: bool) -> _Taken:
+    def _taken(self, step: ReplayedStep, arm: int, propensity: float, wanted: bool) -> _Taken:
         execution = _execution(step.options, arm)
         return _Taken(arm, execution, propensity, self._expectation.of(arm, execution), wanted)
 

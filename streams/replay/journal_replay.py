@@ -32,7 +32,7 @@ from ..records import Record, TopicPartition
 from ..topics import Topics
 
 
-class Step(Struct, frozen=True, gc=False, eq=False):
+class ReplayedStep(Struct, frozen=True, gc=False, eq=False):
     """A step that was taken for a person with these ``options``.
 
     ``picked`` holds the arm and propensity of each option of the recourse, best first; it is empty where there is none.
@@ -46,7 +46,7 @@ class Step(Struct, frozen=True, gc=False, eq=False):
     policy_version: str
 
 
-class Closing(Struct, frozen=True, gc=False):
+class ReplayedFate(Struct, frozen=True, gc=False):
     """The end of a step's recourse: its ``reward``, None when the person never saw it.
 
     ``arm`` is that of the option that was taken up, None where there are several and the outcome names none.
@@ -79,7 +79,7 @@ class JournalReplay:
         """Close the ledger."""
         self._ledger.close()
 
-    def feed(self, record: Record) -> Iterator[Step | Closing | PreferenceUpdate]:
+    def feed(self, record: Record) -> Iterator[ReplayedStep | ReplayedFate | PreferenceUpdate]:
         """Fold the next record, now or later; return the steps, closings and lessons so far.
 
         Raise ``BrokerError`` when the beginning of the journal is gone.
@@ -93,14 +93,14 @@ class JournalReplay:
         if len(self._entries) >= PORTION_ENTRIES:
             yield from self.rest()
 
-    def rest(self) -> Iterator[Step | Closing | PreferenceUpdate]:
+    def rest(self) -> Iterator[ReplayedStep | ReplayedFate | PreferenceUpdate]:
         """Fold what has not been folded yet."""
         entries, self._entries = self._entries, []
-        taken: dict[tuple[int, int], Step] = {}
+        taken: dict[tuple[int, int], ReplayedStep] = {}
 
         def observe(shard: Shard, options: Options, picked: Sequence[tuple[int, float]]) -> None:
             version = shard.program.policy_version
-            taken[shard.number, shard.step] = Step(shard.number, shard.step, options, tuple(picked), version)
+            taken[shard.number, shard.step] = ReplayedStep(shard.number, shard.step, options, tuple(picked), version)
 
         models = load_models(self._state, entries)
         view = self._ledger.view(self._state, footprint(entries), models)
@@ -118,7 +118,7 @@ class JournalReplay:
         return msgspec.structs.replace(entry, key=NO_CASE, kind=kinds["tick"], body=Tick(clocks))
 
 
-def _in_order(effects: Effects, taken: Mapping[tuple[int, int], Step]) -> Iterator[Step | Closing]:
+def _in_order(effects: Effects, taken: Mapping[tuple[int, int], ReplayedStep]) -> Iterator[ReplayedStep | ReplayedFate]:
     """Steps and closings, in the order of the journal."""
     for emission in effects.emissions:
         event = emission.event
@@ -130,4 +130,4 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], Step]) -> Iterat
             assert event.step is not None, f"{event.fate} without a step"
             reward = None if event.fate == "unseen" else event.reward
             arm = None if event.candidate is None else int(event.candidate)
-            yield Closing(event.shard, event.step, reward, arm, event.fate == "censored")
+            yield ReplayedFate(event.shard, event.step, reward, arm, event.fate == "censored")

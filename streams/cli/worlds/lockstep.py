@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from ....environments.improvement import DueOutcome
 from ....environments.rounds import Scoreboard
-from ....schemas.events import Answer as PersonsAnswer
-from ....schemas.events import Application, Option, Outcome, Value
-from .simulation import Answer, OutgoingEvent, Run, Step, fate_of, is_journaled
+from ....schemas.events import Answer, Application, Option, Outcome, Value
+from .simulation import AwaitedAnswer, OutgoingEvent, Run, SimulationStep, fate_of, is_journaled
 
 
 class World(Protocol):
@@ -72,7 +71,7 @@ class LockstepRun(Run):
         program, self._world, self._recorder, self._read, self._pick = simulated
         super().__init__(program, prefix)
         # A heap of (due, tie-breaker, what then happens).
-        self._delayed: list[tuple[int, int, Iterator[Step]]] = []
+        self._delayed: list[tuple[int, int, Iterator[SimulationStep]]] = []
         self._numbers = count()
         self.play(self._rounds())
 
@@ -93,7 +92,7 @@ class LockstepRun(Run):
             self._go_on()
         return is_ours
 
-    def _rounds(self) -> Iterator[Step]:
+    def _rounds(self) -> Iterator[SimulationStep]:
         for t in range(self._world.people):
             while self._delayed and self._delayed[0][0] < t:
                 yield from heapq.heappop(self._delayed)[2]
@@ -101,7 +100,7 @@ class LockstepRun(Run):
         while self._delayed:
             yield from heapq.heappop(self._delayed)[2]
 
-    def _apply(self, t: int) -> Iterator[Step]:
+    def _apply(self, t: int) -> Iterator[SimulationStep]:
         name, features = self._world.application(t)
         name = self._prefix + name
         event = Application(self.program, name, dict(features))
@@ -110,20 +109,20 @@ class LockstepRun(Run):
         else:
             yield self._step("application", event, None)
 
-    def _rejected(self, t: int, event: Application) -> Iterator[Step]:
+    def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
         """An application that the world's model rejects, and what follows from it at once."""
-        answer = Answer(event.application)
+        answer = AwaitedAnswer(event.application)
         yield self._step("application", event, answer.is_read)
         if answer.options is not None:  # no dead letter
             yield from self._answered(t, event.application, answer.options)
 
-    def _answered(self, t: int, name: str, options: Sequence[Option]) -> Iterator[Step]:
+    def _answered(self, t: int, name: str, options: Sequence[Option]) -> Iterator[SimulationStep]:
         """What follows from the options of a recourse; none of them is a recourse of nothing."""
         suggestion = self._read(t, options) if options else None
         self._recorder.record(t, suggestion)
         if options and self._pick is not None:
             place = self._pick(t, suggestion)
-            said = PersonsAnswer(self.program, name, None if place is None else options[place].id)
+            said = Answer(self.program, name, None if place is None else options[place].id)
             yield self._step("answer", said, is_journaled(f"{self.program}/answer/{name}"))
         outcome = self._world.outcome(t, suggestion) if options else None
         if outcome is not None:
@@ -132,19 +131,19 @@ class LockstepRun(Run):
             fate = fate_of(f"{self.program}/outcome/{due.application}")
             self._delay(outcome.due, iter([self._step("outcome", due, fate)]))
 
-    def _delay(self, due: int, steps: Iterator[Step]) -> None:
+    def _delay(self, due: int, steps: Iterator[SimulationStep]) -> None:
         """Play steps before the application ``due`` + 1."""
         heapq.heappush(self._delayed, (due, next(self._numbers), steps))
 
     def _step(
         self,
         kind: str,
-        event: Application | PersonsAnswer | Outcome,
+        event: Application | Answer | Outcome,
         is_over: Callable[[Struct], bool] | None,
         ago_ms: int = 0,
-    ) -> Step:
+    ) -> SimulationStep:
         id, key = f"{self.program}/{kind}/{event.application}", event.application.encode()
-        return Step(
+        return SimulationStep(
             id,
             lambda: [OutgoingEvent(event, id, key, self._now_ms - ago_ms)],
             is_over,

@@ -27,9 +27,9 @@ from ...programs.bundle.writer import write_bundle
 from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
 from ...programs.spec_check import load_program_spec
-from ...programs.training.draft import draft_of
 from ...programs.training.improvement import fit_improvement, measured_improvement
 from ...programs.training.margin import retrained, smallest_margin
+from ...programs.training.unsaved_program import unsaved_program
 from .spec_yaml import spec_yaml
 
 SPEC_FILE = "spec.yaml"
@@ -108,8 +108,8 @@ def _margin(
     rejected = X[~accepted(score(X), spec.model.threshold)]
     others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
     improvement = None if prior is None else prior.improvement
-    draft = draft_of(FeatureCodec(spec), score, world.instances, reference, improvement)
-    return smallest_margin(draft, others, rejected).margin
+    unsaved = unsaved_program(FeatureCodec(spec), score, world.instances, reference, improvement)
+    return smallest_margin(unsaved, others, rejected).margin
 
 
 def write_spec(path: Path, spec: ProgramSpec) -> Path:

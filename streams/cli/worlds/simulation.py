@@ -6,8 +6,9 @@ class MyRun(Run):
         self.play(self._rounds())
 
     def _rounds(self):
-        answer = Answer("1")
-        yield Step(id, lambda: [OutgoingEvent(application, id, key, self._now_ms)], answer.is_read, applies=True)
+        answer = AwaitedAnswer("1")
+        event = OutgoingEvent(application, id, key, self._now_ms)
+        yield SimulationStep(id, lambda: [event], answer.is_read, applies=True)
         ...                                                  # here the answer has been read: answer.options
 """
 
@@ -19,8 +20,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from ....schemas.events import Answer as PersonsAnswer
 from ....schemas.events import (
+    Answer,
     Application,
     DeadLetter,
     Journaled,
@@ -53,7 +54,7 @@ ProgramEvent = (
 class OutgoingEvent(NamedTuple):
     """An event to publish, and the record's key."""
 
-    event: Application | PersonsAnswer | Outcome | Round | Model
+    event: Application | Answer | Outcome | Round | Model
     id: str
     key: bytes
     time_ms: int
@@ -73,7 +74,7 @@ class OutgoingEvent(NamedTuple):
         return topics.of(kinds.by_struct[type(self.event)])
 
 
-class Step(NamedTuple):
+class SimulationStep(NamedTuple):
     """Events that are published together, and what shows that they have had their effect."""
 
     awaited: str
@@ -93,11 +94,11 @@ class Run:
         self.program, self._prefix = program, prefix
         # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
         self._now_ms = self._applications = 0
-        self._steps: Iterator[Step] = iter(())
-        self._next: Step | None = None
-        self._pending: Step | None = None
+        self._steps: Iterator[SimulationStep] = iter(())
+        self._next: SimulationStep | None = None
+        self._pending: SimulationStep | None = None
 
-    def play(self, steps: Iterator[Step]) -> None:
+    def play(self, steps: Iterator[SimulationStep]) -> None:
         """Begin with the first of some steps."""
         self._steps = steps
         self._go_on()
@@ -142,7 +143,7 @@ class Run:
         return self.awaited in ids
 
 
-class Answer:
+class AwaitedAnswer:
     """Waits for the answer to an application: ``options`` is None until it is read."""
 
     def __init__(self, application: str) -> None:

@@ -40,7 +40,7 @@ from .transport import ChunkTransport
 log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
 
-Timer = tuple[float, Callable[[], Awaitable[None]]]
+PeriodicCall = tuple[float, Callable[[], Awaitable[None]]]
 """Seconds between two calls, and the function to call."""
 
 STOP_SECONDS = 20.0
@@ -55,7 +55,7 @@ async def run_worker(
     options: KafkaOptions,
     handlers: Mapping[str, ChunkHandler],
     *,
-    timers: Sequence[Timer] = (),
+    timers: Sequence[PeriodicCall] = (),
     on_started: Callable[[Lag], Awaitable[None]] | None = None,
     stop: asyncio.Event | None = None,
     signals: bool = True,
@@ -104,7 +104,7 @@ class _Worker:
             self._app.agent(source, name=topic)(self._queue_chunks)
 
     async def run(
-        self, timers: Sequence[Timer], on_started: Callable[[Lag], Awaitable[None]] | None, stop_seconds: float
+        self, timers: Sequence[PeriodicCall], on_started: Callable[[Lag], Awaitable[None]] | None, stop_seconds: float
     ) -> None:
         """Start, wait for ``stop``, end the app, and raise the first error."""
         app = asyncio.create_task(self._run_app(timers, on_started))
@@ -127,7 +127,9 @@ class _Worker:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopping, _ABANDONED_STOP_SECONDS)
 
-    async def _run_app(self, timers: Sequence[Timer], on_started: Callable[[Lag], Awaitable[None]] | None) -> None:
+    async def _run_app(
+        self, timers: Sequence[PeriodicCall], on_started: Callable[[Lag], Awaitable[None]] | None
+    ) -> None:
         try:
             await self._app.start()
             async with asyncio.TaskGroup() as group:

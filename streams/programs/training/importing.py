@@ -36,7 +36,6 @@ from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..promised import measured_promise, needs_retrains
-from .draft import draft_of
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
@@ -44,6 +43,7 @@ from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
 from .served import measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of
+from .unsaved_program import unsaved_program
 
 Floats = NDArray[np.float64]
 
@@ -103,11 +103,11 @@ def import_model(
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     refit = partial(surrogates, scores, table, random)
-    draft = draft_of(codec, model.score, instances, reference, prior)
-    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, tell)
+    unsaved = unsaved_program(codec, model.score, instances, reference, prior)
+    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
-    measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)
+    measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,

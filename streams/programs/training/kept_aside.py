@@ -27,10 +27,10 @@ from ..bundle.retrains import retrain_of
 from ..margin import goal_of
 from ..models.scoring import score_of_options, scorer
 from ..promised import measured_promise
-from .draft import Draft, draft_of
 from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
+from .unsaved_program import UnsavedProgram, unsaved_program
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -164,27 +164,27 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
         return None
     improvement = fit_improvement(spec, X[fit], labels[fit], 0)
     kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], fit))
-    return _asked(spec, draft_of(codec, model.score, kept, reference, improvement), promise, people, others)
+    return _asked(spec, unsaved_program(codec, model.score, kept, reference, improvement), promise, people, others)
 
 
 def _asked(
-    spec: ProgramSpec, draft: Draft, promise: Certified, people: Floats, others: Sequence[Score]
+    spec: ProgramSpec, unsaved: UnsavedProgram, promise: Certified, people: Floats, others: Sequence[Score]
 ) -> Trial | None:
     """Show the options of people (n, D) to other models."""
-    score, required = score_of_options(draft.score), draft.threshold
+    score, required = score_of_options(unsaved.score), unsaved.threshold
 
     def proposed(under: Score, margin: float) -> Proposals:
-        return draft.generator.under(under, goal_of(spec, margin)).propose(people)
+        return unsaved.generator.under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> Offer:
-        whose, targets = draft.best_options(proposals, people, 1)
-        costs = draft.objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
+        whose, targets = unsaved.best_options(proposals, people, 1)
+        costs = unsaved.objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
         return Offer(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
     if not len(promised.people):
         return None
-    _, targets = draft.best_options(promised, people, spec.policy.options)
+    _, targets = unsaved.best_options(promised, people, spec.policy.options)
     return Trial(
         promise.certified(targets, required),
         accepting(targets, others, required),

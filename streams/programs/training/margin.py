@@ -15,8 +15,8 @@ from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED
 from ..margin import uses_margin
 from ..models.scoring import scorer
-from .draft import Draft, Floats, Score
 from .retrains import refitted
+from .unsaved_program import Floats, Score, UnsavedProgram
 
 RETRAINED = 20
 PEOPLE = 50
@@ -49,7 +49,7 @@ def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.r
 
 def wanted_margin(
     spec: ProgramSpec,
-    draft: Draft,
+    unsaved: UnsavedProgram,
     refit: Callable[[], Sequence[Score]],
     rejected: Floats,
     tell: Callable[[str], None],
@@ -61,24 +61,24 @@ def wanted_margin(
     if not uses_margin(spec):
         return UNSET, {}
     tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
-    margin, share = smallest_margin(draft, refit(), rejected)
+    margin, share = smallest_margin(unsaved, refit(), rejected)
     return margin, {} if share is None else {"retrained_accept": share}
 
 
-def smallest_margin(draft: Draft, others: Sequence[Score], rejected: Floats) -> MeasuredMargin:
+def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> MeasuredMargin:
     """The smallest margin at which ``others`` accept the cheapest options of the first of ``rejected`` people (n, D).
 
     Where no margin is enough, it is the largest that still leaves nine of ten an option, of two changes on average.
     """
-    people, threshold = rejected[:PEOPLE], draft.threshold
+    people, threshold = rejected[:PEOPLE], unsaved.threshold
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        proposals = draft.generator.under(draft.score, Threshold(threshold, number * STEP)).propose(people)
-        whose, targets = draft.best_options(proposals, people, 1)
+        proposals = unsaved.generator.under(unsaved.score, Threshold(threshold, number * STEP)).propose(people)
+        whose, targets = unsaved.best_options(proposals, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
             break
-        if number and draft.changes(whose, targets, people).mean() > MOST_CHANGES:
+        if number and unsaved.changes(whose, targets, people).mean() > MOST_CHANGES:
             break
         margin = number * STEP
         share = float(np.mean([accepted(other(targets), threshold).mean() for other in others]))

@@ -13,7 +13,7 @@ from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
 from ..margin import goal_of, margin_of
 from ..models.scoring import score_of_options
-from .draft import Draft, Floats
+from .unsaved_program import Floats, UnsavedProgram
 
 PEOPLE = 50
 """Rejected people who are looked at."""
@@ -23,7 +23,7 @@ PROMISED = "promise_"
 
 def measure_served(
     spec: ProgramSpec,
-    draft: Draft,
+    unsaved: UnsavedProgram,
     measured: float | UnsetType,
     rejected: Floats,
     promise: Promise | None = None,
@@ -41,7 +41,7 @@ def measure_served(
     people = rejected[:PEOPLE]
     if not len(people):
         return {}
-    generator, score, margin = draft.generator, draft.score, margin_of(spec, measured)
+    generator, score, margin = unsaved.generator, unsaved.score, margin_of(spec, measured)
     promise = promise or NoPromise()
     robust = promise.robust(score_of_options(score))
     proposals = generator.under(robust, goal_of(spec, margin)).propose(people)
@@ -54,9 +54,9 @@ def measure_served(
         served = generator.under(score, Threshold(asked)).propose(people).people
         facts |= {"round_score": asked, "without_option_in_round": 1.0 - len(np.unique(served)) / len(people)}
     if len(proposals.people):
-        whose, targets = draft.best_options(proposals, people, spec.policy.options)
-        facts["many_changes"] = float((draft.changes(whose, targets, people) > MANY_CHANGES).mean())
-        kept = [promise.guarantee(target, score, draft.threshold) or {} for target in targets]
+        whose, targets = unsaved.best_options(proposals, people, spec.policy.options)
+        facts["many_changes"] = float((unsaved.changes(whose, targets, people) > MANY_CHANGES).mean())
+        kept = [promise.guarantee(target, score, unsaved.threshold) or {} for target in targets]
         for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
             facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
     return facts | {PROMISED + name: number for name, number in promise.constants().items()}

@@ -28,7 +28,7 @@ FEWEST_GROUPS = 2
 DIGITS = 4
 
 
-class Measured(NamedTuple):
+class ShareMeasurement(NamedTuple):
     """The calibration of a promise, unset where too few people have options, and metrics of a plain margin beside it.
 
     ``equal_margin`` is the plain margin whose cheapest options as many models of other rows accept as the promised
@@ -45,7 +45,7 @@ def measure_share(
     dates: Floats | None,
     random: np.random.RandomState,
     tell: Callable[[str], None] = lambda _: None,
-) -> Measured:
+) -> ShareMeasurement:
     """Measure what the verdict of a program's retrains is worth under models of rows that are kept aside.
 
     ``dates`` (n,) are those of the table's rows: later rows are kept aside then, else random halves. ``tell`` is given
@@ -62,7 +62,7 @@ def measure_share(
     groups = [[trial for trial in results[at : at + together] if trial] for at in range(0, len(results), together)]
     groups = [group for group in groups if group]
     if len(groups) < FEWEST_GROUPS:
-        return Measured(UNSET, {})
+        return ShareMeasurement(UNSET, {})
     terms, certifying = training.codec.spec.promise, training.retrains // 2
     shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
@@ -76,7 +76,7 @@ def measure_share(
         UNSET if terms.kind == IMPLIED else terms.kind,
         terms.parameters,
     )
-    return Measured(calibration, _metrics([trial for group in groups for trial in group]))
+    return ShareMeasurement(calibration, _metrics([trial for group in groups for trial in group]))
 
 
 def _metrics(trials: Sequence[Trial]) -> dict[str, float]:

@@ -38,7 +38,6 @@ from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import DecisionModel, scorer
 from ..promised import measured_promise
 from .dates import read_dates
-from .draft import draft_of
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
@@ -46,7 +45,8 @@ from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
 from .served import measure_served
-from .share_calibration import Measured, measure_share
+from .share_calibration import ShareMeasurement, measure_share
+from .unsaved_program import unsaved_program
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -122,8 +122,8 @@ def train(
     prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     unseen = np.concatenate([recourse, held_out])
     refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
-    draft = draft_of(codec, model.score, kept, reference, prior)
-    margin, measured = wanted_margin(loaded.spec, draft, refit, rejected, tell)
+    unsaved = unsaved_program(codec, model.score, kept, reference, prior)
+    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others: Sequence[DecisionModel] = ()
     if count:
@@ -132,7 +132,7 @@ def train(
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
-    measured |= measure_served(loaded.spec, draft, margin, rejected, promise, asked)
+    measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
     measured |= protected_use(codec, model.score, table.X[held_out])
     name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
     dates_used = None if isinstance(calibration, UnsetType) else date_column or ""
@@ -162,10 +162,10 @@ def _measured_share(
     dates: Floats | None,
     random: np.random.RandomState,
     tell: Callable[[str], None],
-) -> Measured:
+) -> ShareMeasurement:
     """What the verdict of the retrains is worth; nothing where the spec's promise states no share."""
     if not states_share(training.codec.spec):
-        return Measured(UNSET, {})
+        return ShareMeasurement(UNSET, {})
     try:
         return measure_share(training, dates, random, tell)
     except ValueError as error:

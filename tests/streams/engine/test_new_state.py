@@ -24,7 +24,7 @@ from onward.streams.errors import DamagedLedgerError
 from onward.streams.journal.entries import CaseKey
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.check import check_ledger
-from onward.streams.replay.journal_replay import JournalReplay, Step
+from onward.streams.replay.journal_replay import JournalReplay, ReplayedStep
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import Stage
@@ -246,7 +246,7 @@ def test_a_replay_computes_it_too(tmp_path):
     ledger = story.fold()
     with closing(JournalReplay(build_program(**TIMED), Topics(), JOURNAL, tmp_path / "replay")) as replay:
         replayed = [event for record in story.journal for event in replay.feed(record)] + list(replay.rest())
-    assert sum(isinstance(event, Step) for event in replayed) == 6
+    assert sum(isinstance(event, ReplayedStep) for event in replayed) == 6
     for table in ("visits", "visitors"):
         query = f"SELECT * FROM {table} ORDER BY 1, 2"
         assert rows(tmp_path / "replay" / "0.sqlite", query) == rows(ledger, query)

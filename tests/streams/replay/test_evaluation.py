@@ -14,7 +14,7 @@ from onward.streams.errors import BrokerError, UsageError
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice, without_exploration
-from onward.streams.replay.journal_replay import Closing, JournalReplay, Step
+from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from onward.streams.topics import Topics
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
 from onward.tests.support.changed_specs import announce, feature
@@ -63,7 +63,7 @@ def replayed(program, records, directory):
 def evaluated(program, target, events):
     evaluator = PolicyEvaluator(program, target)
     for one in events:
-        if isinstance(one, Step):
+        if isinstance(one, ReplayedStep):
             evaluator.step(one)
         else:
             evaluator.close(one)
@@ -76,12 +76,12 @@ def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
     tape = story(program, tmp_path)
     events = replayed(program, tape.journal, tmp_path / "again")
     answers = [answer for answer in tape.answers() if answer.program == program.name]
-    steps = [one for one in events if isinstance(one, Step)]
+    steps = [one for one in events if isinstance(one, ReplayedStep)]
     assert [(step.number, str(step.picked[0][0]), step.picked[0][1]) for step in steps] == [
         (answer.step, answer.options[0].candidate, answer.options[0].propensity) for answer in answers
     ]
     assert {answer.policy_version for answer in answers} == {program.policy_version}
-    closings = {one.number: one.reward for one in events if isinstance(one, Closing)}
+    closings = {one.number: one.reward for one in events if isinstance(one, ReplayedFate)}
     rewards = [event for event in tape.run.events("rewards", Reward) if event.program == program.name]
     assert closings == {event.step: event.reward for event in rewards}
     assert {0.0, 1.0, None} == set(closings.values())
@@ -97,7 +97,7 @@ def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_pa
     tape.outcome("q", 60 * MINUTE_MS, program="other")
     tape.fold()
     assert ("p", "censored") in tape.fates()
-    closings = [one for one in replayed(program, tape.journal, tmp_path / "again") if isinstance(one, Closing)]
+    closings = [one for one in replayed(program, tape.journal, tmp_path / "again") if isinstance(one, ReplayedFate)]
     assert [one.censored for one in closings] == [True]
 
 
@@ -106,7 +106,7 @@ def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_pa
 def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choice, window, tmp_path):
     program = exploring(choice, window)
     events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
-    steps = {one.number: one for one in events if isinstance(one, Step)}
+    steps = {one.number: one for one in events if isinstance(one, ReplayedStep)}
     found = evaluated(program, program, events)
     finished = found.evaluation.steps + found.unseen
     assert finished + found.unfinished == len(steps) == PEOPLE - 1
@@ -114,7 +114,7 @@ def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choi
     seen = [
         steps[one.number]
         for one in events
-        if isinstance(one, Closing) and one.reward is not None and one.number < finished
+        if isinstance(one, ReplayedFate) and one.reward is not None and one.number < finished
     ]
     greedy = [step for step in seen if step.picked[0][1] > SHARE]
     assert 0 < found.evaluation.matched == len(greedy) < len(seen) == found.evaluation.steps
@@ -128,8 +128,8 @@ def test_steps_of_several_options_are_evaluated_by_the_option_that_was_taken_up(
         tape.outcome(f"p{minute}", minute * MINUTE_MS + 1, option=("1", "2", None)[minute % 3])
     tape.fold()
     events = replayed(program, tape.journal, tmp_path / "again")
-    named = [one for one in events if isinstance(one, Closing) and one.arm is not None]
-    assert all(len(one.picked) == 2 for one in events if isinstance(one, Step))
+    named = [one for one in events if isinstance(one, ReplayedFate) and one.arm is not None]
+    assert all(len(one.picked) == 2 for one in events if isinstance(one, ReplayedStep))
     found = evaluated(program, with_policy(program, options=1), events)
     assert (found.evaluation.steps, found.unnamed, found.unfinished) == (len(named), PEOPLE - len(named), 0)
     assert found.evaluation.logged.value == 1.0
@@ -144,7 +144,7 @@ def test_a_policy_of_several_options_learns_from_silence_as_it_did_in_the_log(ch
     events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
     evaluator = PolicyEvaluator(program, program)
     for one in events:
-        evaluator.step(one) if isinstance(one, Step) else evaluator.close(one)
+        evaluator.step(one) if isinstance(one, ReplayedStep) else evaluator.close(one)
     rows = [row for shard in evaluator._shards.values() for row in shard.rows.values()]
     own = [all(option.propensity > SHARE for option in row.taken) for row in rows]
     assert own == [all(option.wanted for option in row.taken) for row in rows]
@@ -161,7 +161,7 @@ def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
     rows = []
     for evaluator, part in ((whole, events), (half, events[:middle])):
         for one in part:
-            evaluator.step(one) if isinstance(one, Step) else evaluator.close(one)
+            evaluator.step(one) if isinstance(one, ReplayedStep) else evaluator.close(one)
         rows.append([(row.taken, row.wanted) for row in evaluator._shards[0].rows.values()])
     assert rows[0][: len(rows[1])] == rows[1]
     assert len(rows[1]) > 12
@@ -231,9 +231,9 @@ def test_a_log_is_evaluated_across_a_spec_that_adds_arms(tmp_path):
         tape.outcome(f"p{minute}", minute * MINUTE_MS)
     events = replayed(program, tape.journal, tmp_path / "again")
     last = program.changed(feature("debts", mutable="down")(program.spec))
-    arms = [int(arm) for one in events if isinstance(one, Step) for arm in one.options.arm]
+    arms = [int(arm) for one in events if isinstance(one, ReplayedStep) for arm in one.options.arm]
     assert len(program.arms) <= max(arms) < len(last.arms)
-    versions = [one.policy_version for one in events if isinstance(one, Step)]
+    versions = [one.policy_version for one in events if isinstance(one, ReplayedStep)]
     assert set(versions) == {program.policy_version, last.policy_version}
     for choice in DETERMINISTIC:
         found = evaluated(last, without_exploration(with_choice(last, choice, {})), events)
@@ -277,7 +277,7 @@ def test_rounds_are_replayed_with_the_steps_of_those_who_get_no_options(tmp_path
     program = limited(goal="fixed", goal_parameters={"score": 0.6}, choice="linucb", exploration=SHARE)
     tape = rounds_story(program, tmp_path)
     events = replayed(program, tape.journal, tmp_path / "again")
-    steps = {one.number: [str(arm) for arm, _ in one.picked] for one in events if isinstance(one, Step)}
+    steps = {one.number: [str(arm) for arm, _ in one.picked] for one in events if isinstance(one, ReplayedStep)}
     answers = tape.answers()
     assert steps == {
         answer.step: [option.candidate for option in answer.options] if isinstance(answer, Recourse) else []
@@ -302,6 +302,6 @@ def test_other_costs_are_those_of_the_evaluated_policy(tmp_path):
     events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
     careless = replace(program, nu=0.0)
     found = evaluated(program, careless, events).evaluation
-    seen = {one.number for one in events if isinstance(one, Closing) and one.reward is not None}
-    steps = [one for one in events if isinstance(one, Step) and one.number in seen][: found.steps]
+    seen = {one.number for one in events if isinstance(one, ReplayedFate) and one.reward is not None}
+    steps = [one for one in events if isinstance(one, ReplayedStep) and one.number in seen][: found.steps]
     assert found.matched == sum(step.picked[0][0] == step.options.arm[0] for step in steps)

@@ -21,7 +21,7 @@ from msgspec import Struct
 from .....environments.competition import Answer, Arrival, Season
 from .....environments.rounds import Scoreboard
 from .....schemas.events import APPLY_AGAIN, Application, ModelDecision, NoRecourse, Outcome, Recourse, Round
-from ..simulation import OutgoingEvent, Run, Step
+from ..simulation import OutgoingEvent, Run, SimulationStep
 
 
 class SeasonRun(Run):
@@ -42,11 +42,11 @@ class SeasonRun(Run):
         self._answers: dict[str, Recourse | NoRecourse] = {}
         self.play(self._rounds())
 
-    def _rounds(self) -> Iterator[Step]:
+    def _rounds(self) -> Iterator[SimulationStep]:
         for number in range(self._season.rounds):
             id = f"{self.program}/{self._prefix}round/{number}"
-            yield Step(id, self._open, lambda _: not self._unread, applies=True)
-            yield Step(id, self._announce, lambda _: all(map(self._is_answered, self._members)))
+            yield SimulationStep(id, self._open, lambda _: not self._unread, applies=True)
+            yield SimulationStep(id, self._announce, lambda _: all(map(self._is_answered, self._members)))
             self._close()
 
     def receive(self, event: Struct) -> None:

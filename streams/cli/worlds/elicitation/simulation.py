@@ -8,18 +8,17 @@ from datetime import timedelta
 from msgspec import Struct
 
 from .....environments.truth import WeightWorld
-from .....schemas.events import Answer as PersonsAnswer
-from .....schemas.events import Application, Question
+from .....schemas.events import Answer, Application, Question
 from ....durations import milliseconds
 from ..lockstep import LockstepRun, SimulatedProgram
-from ..simulation import Answer, Step, is_journaled
+from ..simulation import AwaitedAnswer, SimulationStep, is_journaled
 from .manners import QUESTIONS, Manner
 
 NOT_OFFERED = "9"
 """No question has an option of this id."""
 
 
-class Reply(Answer):
+class Reply(AwaitedAnswer):
     """Waits for the next question to a person after the one of a number, or for the recourse."""
 
     def __init__(self, application: str, after: int = 0) -> None:
@@ -58,7 +57,7 @@ class ElicitationRun(LockstepRun):
         """Odd answers are meant to be refused."""
         return not ids & self._odd and super().on_dead_letter(ids)
 
-    def _rejected(self, t: int, event: Application) -> Iterator[Step]:
+    def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
         manner, name = self._manners[self._people.round_of(t)], event.application
         reply = Reply(name, after=QUESTIONS if manner.is_overdue else 0)
         yield self._step("application", event, reply.is_read, self._overdue_ms if manner.is_overdue else 0)
@@ -68,7 +67,7 @@ class ElicitationRun(LockstepRun):
         else:
             yield from rest
 
-    def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[Step]:
+    def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
         """All questions to a person, and what follows from their recourse."""
         while (question := reply.question) is not None:
             number, ids = question.number, [option.id for option in question.options]
@@ -77,7 +76,7 @@ class ElicitationRun(LockstepRun):
             is_odd, reply = manner.is_odd and number == 1, Reply(name, number)
             if is_odd:
                 yield self._oddly(name, number, NOT_OFFERED)
-            said = PersonsAnswer(self.program, name, picked, number)
+            said = Answer(self.program, name, picked, number)
             yield self._step(f"answer-{number}", said, reply.is_read)
             if is_odd:
                 for option in ids:
@@ -87,9 +86,9 @@ class ElicitationRun(LockstepRun):
         if reply.options is not None:
             yield from self._answered(t, name, reply.options)
 
-    def _oddly(self, name: str, number: int, option: str) -> Step:
+    def _oddly(self, name: str, number: int, option: str) -> SimulationStep:
         """An answer that does not count, if it is not the one that was given before."""
         kind = f"answer-{number}-{option}"
         id = f"{self.program}/{kind}/{name}"
         self._odd.add(id)
-        return self._step(kind, PersonsAnswer(self.program, name, option, number), is_journaled(id))
+        return self._step(kind, Answer(self.program, name, option, number), is_journaled(id))

@@ -34,7 +34,7 @@ from .....schemas.events import (
     Revalidation,
     Value,
 )
-from ..simulation import Answer, OutgoingEvent, Run, Simulation, Step, fate_of, is_journaled
+from ..simulation import AwaitedAnswer, OutgoingEvent, Run, Simulation, SimulationStep, fate_of, is_journaled
 
 DAY_MS = 86_400_000
 
@@ -145,14 +145,14 @@ class _Run(Run):
             self._open.pop(event.application, None)
         super().receive(event)
 
-    def _today(self) -> Iterator[Step]:
+    def _today(self) -> Iterator[SimulationStep]:
         for model in self._models:
             if model.day == self._day:
                 yield from self._announce(model)
         for arrival in self._world.arrivals(self._day):
             yield from self._apply(arrival)
 
-    def _announce(self, model: NewModel) -> Iterator[Step]:
+    def _announce(self, model: NewModel) -> Iterator[SimulationStep]:
         effects = _Effects(model.version)
         event = Model(self.program, model.version, model.manifest, model.sha256)
         outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self.program)
@@ -163,7 +163,7 @@ class _Run(Run):
             self._open[name] += len(revised) - len(broken)
             self._world.revise(name.removeprefix(self._prefix), self._day, broken, self._offers(revised))
 
-    def _apply(self, arrival: Arrival) -> Iterator[Step]:
+    def _apply(self, arrival: Arrival) -> Iterator[SimulationStep]:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         event = Application(self.program, name, dict(arrival.features), applicant, previous)
@@ -173,7 +173,7 @@ class _Run(Run):
             yield _step(outgoing, is_journaled(outgoing.id))
         else:
             self._rejected.add(name)
-            answer = Answer(name)
+            answer = AwaitedAnswer(name)
             yield _step(outgoing, answer.is_read)
             self._take(arrival, answer.options or ())
         if previous is not None:
@@ -193,7 +193,7 @@ class _Run(Run):
         """Options by id, as people read them."""
         return {option.id: Offer(_targets(option), option.cost) for option in options}
 
-    def _outcome(self, name: str, option: str | None, is_approved: bool) -> Step:
+    def _outcome(self, name: str, option: str | None, is_approved: bool) -> SimulationStep:
         event = Outcome(self.program, name, "improved" if is_approved else "not_improved", option)
         outgoing = self._outgoing(event, f"outcome/{name}", name)
         return _step(outgoing, fate_of(outgoing.id))
@@ -204,8 +204,8 @@ class _Run(Run):
         return OutgoingEvent(event, f"{self.program}/{id}", key.encode(), self._time_ms)
 
 
-def _step(event: OutgoingEvent, is_over: Callable[[Struct], bool]) -> Step:
-    return Step(event.id, lambda: [event], is_over, isinstance(event.event, Application))
+def _step(event: OutgoingEvent, is_over: Callable[[Struct], bool]) -> SimulationStep:
+    return SimulationStep(event.id, lambda: [event], is_over, isinstance(event.event, Application))
 
 
 class _Effects:

@@ -14,8 +14,8 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
 from onward.streams.cli import main
-from onward.streams.programs.training.draft import Draft
 from onward.streams.programs.training.margin import smallest_margin
+from onward.streams.programs.training.unsaved_program import UnsavedProgram
 from onward.tests.support.loans import write_loans
 from onward.tests.support.spaces import scaled_space
 
@@ -29,8 +29,8 @@ def score(X):
     return X[:, 0]
 
 
-def draft(score):
-    return Draft(GENERATOR, Objective(L1()), score, 0.5, np.arange(2))
+def unsaved(score):
+    return UnsavedProgram(GENERATOR, Objective(L1()), score, 0.5, np.arange(2))
 
 
 def shifted(by):
@@ -39,23 +39,23 @@ def shifted(by):
 
 def test_it_is_the_smallest_at_which_nine_of_ten_others_accept():
     others = [shifted(0.0)] * 2 + [shifted(0.12)] * 17 + [shifted(0.3)]
-    assert smallest_margin(draft(score), others, PEOPLE) == (0.15, 0.95)
+    assert smallest_margin(unsaved(score), others, PEOPLE) == (0.15, 0.95)
     targets = GENERATOR.under(score, Threshold(0.5, 0.15)).propose(PEOPLE).points
     assert np.mean([(other(targets) > 0.5).mean() for other in others]) >= 0.9
 
 
 def test_without_a_margin_that_is_enough_it_leaves_nine_of_ten_people_an_option():
-    assert smallest_margin(draft(score), [shifted(0.9)], PEOPLE) == (0.45, 0.0)
-    assert smallest_margin(draft(lambda X: X[:, 0].clip(max=0.62)), [shifted(0.9)], PEOPLE) == (0.1, 0.0)
+    assert smallest_margin(unsaved(score), [shifted(0.9)], PEOPLE) == (0.45, 0.0)
+    assert smallest_margin(unsaved(lambda X: X[:, 0].clip(max=0.62)), [shifted(0.9)], PEOPLE) == (0.1, 0.0)
 
 
 def test_where_nobody_has_an_option_it_is_not_measured():
-    nobody = smallest_margin(draft(lambda X: 0 * X[:, 0]), [score], PEOPLE)
+    nobody = smallest_margin(unsaved(lambda X: 0 * X[:, 0]), [score], PEOPLE)
     assert nobody == (0.0, None)
 
 
 def test_models_that_agree_need_none():
-    assert smallest_margin(draft(score), [score], PEOPLE) == (0.0, 1.0)
+    assert smallest_margin(unsaved(score), [score], PEOPLE) == (0.0, 1.0)
 
 
 @pytest.fixture(scope="module")

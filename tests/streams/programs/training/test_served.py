@@ -5,8 +5,8 @@ import pytest
 
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import parse_spec
-from onward.streams.programs.training.draft import draft_of
 from onward.streams.programs.training.served import PEOPLE, measure_served
+from onward.streams.programs.training.unsaved_program import unsaved_program
 
 FEATURES = [f"{{name: f{number}, type: integer, bounds: [0, 10], mutable: up}}" for number in range(6)]
 SPEC = (
@@ -17,7 +17,7 @@ SPEC = (
 
 def measured(score, margin, people):
     codec = FeatureCodec(parse_spec(SPEC.encode()))
-    return measure_served(codec.spec, draft_of(codec, score, [], []), margin, people)
+    return measure_served(codec.spec, unsaved_program(codec, score, [], []), margin, people)
 
 
 def test_shares_are_of_the_first_people_with_the_margin_and_without_it():
@@ -41,5 +41,5 @@ def test_people_of_a_program_with_limited_places_must_reach_the_threshold():
     limited = SPEC.replace("cost}", "cost, goal: capacity, window: {time: P9D}}")
     limited += "capacity: {places: 3, round: P1D}\n"
     codec = FeatureCodec(parse_spec(limited.encode()))
-    served = measure_served(codec.spec, draft_of(codec, lambda X: X.mean(axis=1), [], []), 0.0, np.zeros((3, 6)))
+    served = measure_served(codec.spec, unsaved_program(codec, lambda X: X.mean(axis=1), [], []), 0.0, np.zeros((3, 6)))
     assert served["without_option"] == 0.0

@@ -20,7 +20,7 @@ Indices = NDArray[np.intp]
 Score = Callable[[Floats], Floats]
 
 
-class Draft(NamedTuple):
+class UnsavedProgram(NamedTuple):
     """A model with what its program makes options by; ``feature_of`` (D,) is the feature of each column."""
 
     generator: CandidateGenerator
@@ -43,15 +43,15 @@ class Draft(NamedTuple):
         return np.asarray(((targets != people[whose]) @ of_feature).sum(axis=1))
 
 
-def draft_of(
+def unsaved_program(
     codec: FeatureCodec,
     score: Score,
     instances: Sequence[Features],
     reference: Sequence[Features],
     improvement: Improvement | None = None,
-) -> Draft:
+) -> UnsavedProgram:
     """The program of a codec's spec; ``instances`` and ``reference`` are the raw rows of its bundle."""
     spec = codec.spec
     objective = objective_of(spec, cost_of(codec, reference), nu_of(spec, codec.dimension), improvement, score)
     generator = generator_of(codec, codec.encode_many(instances), objective)
-    return Draft(generator, objective, score, spec.model.threshold, codec.feature_of)
+    return UnsavedProgram(generator, objective, score, spec.model.threshold, codec.feature_of)
