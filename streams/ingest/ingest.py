@@ -20,7 +20,7 @@ from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, spec_line, tick_line
 from ..metrics import Metrics
 from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
-from ..programs.assembly import check_model, load_model
+from ..programs.assembly import check_model
 from ..programs.bundle.addresses import home_of, is_allowed
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
@@ -36,9 +36,9 @@ FirstLoad = Callable[[Program, Model], Awaitable[None]]
 
 async def load_here(program: Program, model: Model) -> None:
     """Load a model in a thread of this process."""
-    new = program.spec, program.codec, model.manifest, model.sha256
-    bundle = await in_thread(load_model, *new, name="load a model", extra={"program": model.program})
-    check_model(bundle, model)
+    extra = {"program": model.program}
+    bundle = await in_thread(program.load, model.manifest, model.sha256, name="load a model", extra=extra)
+    check_model(bundle, model, program.spec)
 
 
 class Ingest:

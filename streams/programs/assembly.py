@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...agents import candidates, choices
-from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -23,16 +22,15 @@ NOT_LINEAR = (
 NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
 
 
-def load_model(spec: ProgramSpec, codec: FeatureCodec, manifest: str, sha256: str | None) -> ModelBundle:
-    """A model version of a program; raise ``ModelError`` when it is refused."""
-    bundle = load_bundle(manifest, sha256=sha256, columns=codec.columns, codec=codec)
+def check_fits(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> None:
+    """Raise ``ModelError`` where a bundle lacks what a spec asks of its models."""
     if fault := misfit_of(bundle, spec):
         raise ModelError(f"{manifest}: {fault}")
-    return bundle
 
 
-def check_model(bundle: ModelBundle, model: Model) -> None:
-    """Raise ``ModelError`` when a bundle is not of the version and the program that its event says."""
+def check_model(bundle: ModelBundle, model: Model, spec: ProgramSpec) -> None:
+    """Raise ``ModelError`` when a bundle does not fit the spec, or is of another version or program than its event."""
+    check_fits(bundle, spec, model.manifest)
     if bundle.version != model.version:
         raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
     trained_for = bundle.manifest.program

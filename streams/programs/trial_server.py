@@ -16,7 +16,8 @@ import msgspec
 
 from ...schemas.encoding import FeatureCodec
 from ..errors import ModelError, one_line
-from .assembly import check_model, load_model
+from .assembly import check_model
+from .bundle.loader import load_bundle
 from .load_limits import LoadLimits, import_model_libraries, limit_process
 from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
 
@@ -81,8 +82,8 @@ def _judge(request: Request, write_end: int) -> None:
 def _problem(trial: Trial) -> str | None:
     try:
         codec = FeatureCodec(trial.spec, trial.bounds)
-        bundle = load_model(trial.spec, codec, trial.model.manifest, trial.model.sha256)
-        check_model(bundle, trial.model)
+        bundle = load_bundle(trial.model.manifest, sha256=trial.model.sha256, columns=codec.columns, codec=codec)
+        check_model(bundle, trial.model, trial.spec)
     except ModelError as error:
         return str(error)[:_MOST_CHARACTERS]
     except Exception as error:  # whatever it is, another model may be announced

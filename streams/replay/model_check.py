@@ -10,7 +10,7 @@ from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
-from ..programs.assembly import assemble, load_model
+from ..programs.assembly import assemble, check_fits
 from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
@@ -68,7 +68,8 @@ def check_open_options(
     for ledger in ledgers:
         _check_identity(own, ledger)
     with limited_memory(model_bytes):
-        new = load_model(own.spec, own.codec, address, sha256)
+        new = own.load(address, sha256)
+        check_fits(new, own.spec, address)
     counts = OptionCounts(own, new, by, now_ms)
     open_in = [ledger for ledger in ledgers if ledger.people]
     _count(own, new, open_in, counts, progress)

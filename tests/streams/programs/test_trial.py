@@ -21,7 +21,8 @@ from onward.schemas.specfile import load_spec
 from onward.streams.errors import ModelError, OnwardError
 from onward.streams.kafka.service import _first_load
 from onward.streams.programs import trial_server
-from onward.streams.programs.assembly import assemble, check_model, load_model
+from onward.streams.programs.assembly import assemble, check_model
+from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.model_files import model_file
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
 from onward.streams.programs.trial import SERVER, Request, Trial, Trials
@@ -79,8 +80,10 @@ async def test_a_model_of_another_version_or_program_than_its_event_says_is_refu
     trial = trial_of(*program, **changes)
     with pytest.raises(ModelError, match=problem):
         await kept.try_model(trial)
+    codec = FeatureCodec(trial.spec)
+    bundle = load_bundle(trial.model.manifest, sha256=None, columns=codec.columns, codec=codec)
     with pytest.raises(ModelError, match=problem):
-        check_model(load_model(trial.spec, FeatureCodec(trial.spec), trial.model.manifest, None), trial.model)
+        check_model(bundle, trial.model, trial.spec)
 
 
 async def test_a_model_is_refused_for_the_reason_that_loading_it_here_has(kept, program):
@@ -138,7 +141,7 @@ async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(ke
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
     limits = LoadLimits(seconds=1, waiting_seconds=1, waiting_factor=1)
     request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), limits)
-    monkeypatch.setattr(trial_server, "load_model", lambda *_: time.sleep(60))
+    monkeypatch.setattr(trial_server, "load_bundle", lambda *_, **__: time.sleep(60))
     assert trial_server._tried(request).problem == "data: loading it does not end"
 
 

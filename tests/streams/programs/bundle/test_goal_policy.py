@@ -14,7 +14,7 @@ from onward.agents.goals.sac import INPUTS
 from onward.schemas.specfile import LoadedSpec
 from onward.streams.cli import main
 from onward.streams.errors import ModelError, OnwardError, UsageError
-from onward.streams.programs.assembly import assemble, load_model
+from onward.streams.programs.assembly import assemble, check_fits
 from onward.streams.programs.bundle import model_files
 from onward.streams.programs.bundle.goal_policy import load_goal_policy
 from onward.streams.programs.bundle.manifest import MANIFEST
@@ -142,7 +142,7 @@ def test_a_model_without_the_policy_is_refused_where_the_goal_needs_it(
     program: Program = assemble(loaded(folder))
     lacking = folder / "plain" / MANIFEST
     with pytest.raises(ModelError, match="has no goal policy, which `goal: sac` needs: make a new one with"):
-        load_model(program.spec, program.codec, str(lacking), None)
+        check_fits(program.load(str(lacking), None), program.spec, str(lacking))
     flags = ["--brokers", "127.0.0.1:1", "--manifest", str(lacking), "--spec", str(folder / "sac.yaml")]
     assert main(["models", "announce", *flags]) == UsageError.exit_code
     assert "has no goal policy, which `goal: sac` needs" in capsys.readouterr().err
