@@ -1,4 +1,4 @@
-"""What a program's owners can do where people get no option, or options with many changes."""
+"""Advice to a program's owners where people get no option, or options with many changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
 
 
 def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
-    """What would make options last, where few of the models trained on other rows accept them.
+    """Changes of the spec that would make options last, where few of the models trained on other rows accept them.
 
     ``accepted`` is the share that was measured with the measured margin, None without one.
     """
@@ -53,7 +53,7 @@ def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
 
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
-    """What would leave more options, as far as the spec does not have it already."""
+    """Changes of the spec that would leave more options, as far as the spec does not have it already."""
     yield from _lower_goals(spec, margin)
     kinds = {feature.mutable for feature in spec.features}
     if any(feature.mutable == "none" and not feature.pii for feature in spec.features):
@@ -68,7 +68,7 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
 
 
 def _lower_goals(spec: ProgramSpec, margin: float) -> Iterator[str]:
-    """What would ask less of an option's score."""
+    """Changes of the spec that would ask less of an option's score."""
     target = spec.policy.target
     yield from promise_on(spec.promise).relaxations()
     if not margin:

@@ -1,4 +1,4 @@
-"""What a worker measures, for Prometheus: own registry, base units, and no person's id in a label.
+"""The metrics of a worker, for Prometheus: own registry, base units, and no person's id in a label.
 
 metrics = Metrics()
 metrics.counts["recourses"].labels("personal-loan", "recourse").inc(12)

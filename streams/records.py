@@ -76,7 +76,7 @@ class Publisher(Protocol):
         """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
 
     async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
-        """What ``see`` makes of the last ``count`` records of a partition, in offset order; fewer when it holds fewer.
+        """The values of ``see`` for the last ``count`` records of a partition, in offset order; fewer if it has fewer.
 
         It may be shown older ones too. The records are not kept: all of them may be more than fits into memory.
         """

@@ -26,7 +26,7 @@ class AnswerError(UsageError, ValueError):
 
 @dataclass(frozen=True)
 class Question:
-    """Which of these plans would be easier for you? ``print`` shows it in words.
+    """A question: which of these plans would be easier for you? ``print`` shows it in words.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Elicitation:
         self._belief = None if self._course is None else next(self._course)
 
     def _begun(self, program: Program, features: Mapping[str, Value | None]) -> Dialogue | None:
-        """What the person can be asked; None where they are approved, or no plan leads anywhere."""
+        """The dialogue with the person; None where they are approved, or no plan leads anywhere."""
         if not isinstance(self._answer, Recourse):
             return None
         person = Person(Raw(msgspec.json.encode(features)), approved=False)
@@ -102,7 +102,7 @@ class Elicitation:
 
     @property
     def recourse(self) -> Recourse | NoRecourse | None:
-        """What to tell the person, by what is known now; None where they are approved.
+        """The answer to the person, by what is known now; None where they are approved.
 
         Its first option is the plan that is expected to be the best for them. Another one follows only where it may be
         better.

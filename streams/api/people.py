@@ -18,7 +18,7 @@ from .arguments import path_of, text_of
 from .usage_errors import usage_errors
 
 IN_MEMORY = Path("people")
-"""What errors name in the place of a file; a row's number, from 0, is in the place of the line."""
+"""The name in errors in the place of a file; a row's number, from 0, is in the place of the line."""
 NOT_GIVEN = {"NoneType", "NAType", "NaTType"}
 """The types of what stands for no value: Python's, and pandas'."""
 WANTED = "give a list of dicts, a data frame, or the path of a CSV"

@@ -256,7 +256,7 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
 
 
 def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[AuditRecord]:
-    """What an answer is to each watched group that the person is of."""
+    """The record of an answer for each watched group that the person is of."""
     cost = satisfied = None
     if isinstance(answer, Recourse):
         cost = min(option.cost for option in answer.options)

@@ -51,7 +51,7 @@ class AskedPlans(NamedTuple):
 
 
 class ElicitedAnswers(NamedTuple):
-    """What is known of a person who is told a recourse, after all that they have answered.
+    """The answers of a person who is told a recourse, and what follows from them.
 
     ``regrets`` (1 + n,) are by how much the first of their n options is expected to be worse than their best plan:
     first as they are told, then as each of the options, being picked, would let it seem. ``lesson`` is what their
@@ -100,8 +100,8 @@ class SelectedOption(Struct, frozen=True, gc=False):
 
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
     ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
-    ``learner_execution`` the one that the learner counts the pick with, and ``context`` what it wants to know again.
-    ``helps`` is how probably it helps who carries it out, None where nobody has looked.
+    ``learner_execution`` the one that the learner counts the pick with, and ``context`` bytes that it gets back with
+    the feedback. ``helps`` is the probability that carrying it out improves the person's outcome; None if not computed.
     """
 
     index: int

@@ -82,7 +82,7 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Picked(Struct, gc=False, array_like=True):
-    """What a person has said of their options.
+    """The pick of a person among their options.
 
     ``place`` is the index of the option that they would take, from 0, and the number of options where they would take
     none; None while nothing was said. ``taught`` is the index of the lesson that was learned from it. ``lessons`` is
@@ -95,7 +95,7 @@ class Picked(Struct, gc=False, array_like=True):
 
 
 class QuestionLog(Struct, frozen=True, gc=False, array_like=True):
-    """What a person was asked, and what they have answered.
+    """The questions to a person, and their answers.
 
     ``questions`` are the encoded targets of the plans of each question, by its number. ``answers`` has a byte for each
     that is answered: the place of the picked plan, or that nothing was picked. The ``earlier`` first of them are to

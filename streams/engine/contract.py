@@ -1,4 +1,4 @@
-"""What a room adds to the engine: handlers of events and timers, kinds of state, and work that is done in pieces."""
+"""The parts that a room adds to the engine: handlers of events and timers, kinds of state, and work in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine counts for the metrics: each has a counter, ``onward_NAME_total``.
+"""The counts of the engine for the metrics: each has a counter, ``onward_NAME_total``.
 
 A handler counts with ``fold.count(name, *labels)``. One of an input of your own adds its counts to ``COUNTS`` before
 the worker starts.

@@ -34,7 +34,7 @@ StepObserver = Callable[[Shard, Options, Sequence[tuple[int, float]]], None]
 
 
 class TimerKind(Protocol):
-    """What the fold knows of a kind of timer (``contract.TimerHandler``)."""
+    """The part of a kind of timer that the fold uses (``contract.TimerHandler``)."""
 
     about_case: ClassVar[bool]
     answers: ClassVar[bool]
@@ -45,7 +45,7 @@ class TimerKind(Protocol):
 
 
 class Ahead(Protocol):
-    """What was computed ahead for a segment (``selection.LookAhead``)."""
+    """Assessments and selections that were computed ahead for a segment (``selection.LookAhead``)."""
 
     def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
         """The assessment of the person at this position."""

@@ -25,7 +25,7 @@ PORTION_ENTRIES = 2000
 
 
 class Footprint:
-    """What a portion may touch, as the handlers of its entries declare it.
+    """The cases and rows that a portion may touch, as the handlers of its entries declare them.
 
     ``cases`` and ``processed`` are names by program, ``steps`` those of the cases that may take a step: one at most.
     """

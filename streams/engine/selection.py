@@ -38,7 +38,7 @@ class _Run(NamedTuple):
 
 
 class LookAhead:
-    """What is computed ahead for a segment: for journal entries under one model.
+    """Assessments and selections that are computed ahead for a segment: for journal entries under one model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which partition a key goes to: Kafka's default rule, so that every sender agrees with it.
+"""The partition that a key goes to: Kafka's default rule, so that every sender agrees with it.
 
 partition_of(b"personal-loan:0", 12)
 """

@@ -11,7 +11,7 @@ from ..records import Headers, Record, TopicPartition, UnreadBatch
 HEADER_BYTES = 16_384
 """Most bytes of key, and of headers in all, that a dead letter keeps."""
 HEADER_OVERHEAD_BYTES = 32
-"""What a header costs in JSON beside its bytes: a record may hold very many empty ones."""
+"""The bytes that a header costs in JSON beside its own: a record may hold very many empty ones."""
 DETAIL_CHARACTERS = 1000
 """Most of an explanation that a dead letter keeps: some decoders repeat the value they refuse."""
 

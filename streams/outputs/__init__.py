@@ -1,1 +1,1 @@
-"""What is published, and how readers decode it and drop repeats."""
+"""The published outputs, and how readers decode them and drop repeats."""

@@ -33,7 +33,7 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:
-    """What may leave most people without an option, a line each; the data decide how many."""
+    """Settings that may leave most people without an option, a line each; the data decide how many."""
     generator = candidates.registry[spec.policy.generator]
     if generator.aims_at_goal:
         return
@@ -45,7 +45,7 @@ def cautions(spec: ProgramSpec) -> Iterator[str]:
 
 
 def _more_than_the_threshold(spec: ProgramSpec) -> Iterator[str]:
-    """What asks for a higher score than the threshold of the model."""
+    """The settings that ask for a higher score than the threshold of the model."""
     policy, threshold = spec.policy, spec.model.threshold
     if closes_rounds(spec):
         yield f"`goal: {policy.goal}` asks for a score that wins a place"

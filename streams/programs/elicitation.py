@@ -1,4 +1,4 @@
-"""What a program needs to ask people which plan they would take, from its spec."""
+"""The parts that a program needs to ask people which plan they would take, from its spec."""
 
 from __future__ import annotations
 

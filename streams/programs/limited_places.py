@@ -54,7 +54,7 @@ def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:
 
 
 def lacks_for_rounds(spec: ProgramSpec, bundle: ModelBundle) -> str | None:
-    """Which artefact of a model the goal of a program's rounds misses, in one line; None where it misses none."""
+    """The artefact of a model that the goal of a program's rounds misses, in one line; None where it misses none."""
     for name in sorted(needed_for_rounds(spec)):
         if bundle.artefact(name) is None:
             flag = name.replace("_", "-")

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 MODEL_LIBRARIES = ("skops.io", "sklearn.ensemble", "sklearn.linear_model", "sklearn.neural_network")
-"""What a model of scikit-learn needs. It takes some 100 MB, which are not the model's."""
+"""The libraries of a model of scikit-learn. They take some 100 MB, which are not the model's."""
 _STATUS = Path("/proc/self/status")
 _OWN_DATA = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
 _OUT_OF_MEMORY_SCORE = Path("/proc/self/oom_score_adj")

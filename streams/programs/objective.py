@@ -1,4 +1,4 @@
-"""What the options of a program are compared by, from its spec and a model: ``agents/objective.py``."""
+"""The objective by which the options of a program are compared, from its spec and a model: ``agents/objective.py``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nu_of(spec: ProgramSpec, columns: int) -> float:
 
 
 def objective_of(spec: ProgramSpec, cost: Cost, nu: float, improvement: Improvement | None, score: Score) -> Objective:
-    """What options are compared by under a model: its score stands in for an ``improvement`` that it came without."""
+    """The objective under a model: its score stands in for an ``improvement`` that it came without."""
     if spec.policy.objective == "cost":
         return Objective(cost, nu)
     policy = spec.policy

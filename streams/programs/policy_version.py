@@ -59,7 +59,7 @@ def _beyond_the_defaults(spec: ProgramSpec) -> tuple[object, ...]:
 
 
 def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
-    """What options are for, where that is not to be easy."""
+    """The aim of options, where that is not to be easy."""
     policy = spec.policy
     if policy.objective == "cost":
         given = _other_than_default(candidates.registry[policy.generator], policy.generator_parameters)
@@ -69,14 +69,14 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
 
 
 def _of_samples(spec: ProgramSpec) -> tuple[object, ...]:
-    """What decides the costs of options where these are sampled."""
+    """The parameters of the costs of options where these are sampled."""
     policy = spec.policy
     given = policy.cost_parameters, policy.samples
     return ({"cost_parameters": given[0], "samples": given[1]},) if any(given) else ()
 
 
 def _of_goal(spec: ProgramSpec) -> tuple[object, ...]:
-    """What decides how a program with rounds picks, beside its policy; of others the parameters of their goal."""
+    """The parameters of how a program with rounds picks, beside its policy; of others the parameters of their goal."""
     policy, rounds = spec.policy, closes_rounds(spec)
     goal = goals.round_registry[policy.goal] if rounds else goals.registry[policy.goal]
     given = _other_than_default(goal, policy.goal_parameters)

@@ -56,7 +56,7 @@ STEPS_IN_A_TIME_WINDOW = 10
 SAMPLES = 300
 """Samples of a person's cost function, where the spec does not say it and the cost is sampled."""
 SATISFIED = 1.0
-"""What an option may cost a person who is content with it, where the spec does not say it."""
+"""The most that an option may cost a person who is content with it, where the spec does not say it."""
 
 NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
 
@@ -201,7 +201,7 @@ class Program:
 
     @cached_property
     def promise(self) -> Promise:
-        """What its options guarantee, as the spec declares it: nothing is measured, so it guarantees nothing yet."""
+        """The guarantee of its options, as the spec declares it: nothing is measured, so it guarantees nothing yet."""
         return promise_on(self.spec.promise)
 
     @cached_property
@@ -210,7 +210,7 @@ class Program:
         return milliseconds(self.spec.promise.valid_for)
 
     def promise_under(self, bundle: ModelBundle) -> Promise:
-        """What an option guarantees under a model."""
+        """The guarantee of an option under a model."""
         return promise_of(self.spec, bundle)
 
     @cached_property
@@ -219,7 +219,7 @@ class Program:
         return generator_of(self.codec, self.points, self.objective_under(self.bundle))
 
     def objective_under(self, bundle: ModelBundle) -> Objective:
-        """What options are compared by under a model."""
+        """The objective by which options are compared under a model."""
         return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
@@ -258,17 +258,17 @@ class Program:
         return learner
 
     def preferences(self) -> Preferences | None:
-        """What is believed of its people before any of them has answered; None where its cost takes all for alike."""
+        """The preferences of its people before any of them has answered; None where its cost takes all for alike."""
         return self.cost.preferences()
 
     @cached_property
     def preference_names(self) -> tuple[str, ...]:
-        """What the shares of its preferences are of: features, or kinds of people as the prior numbers them."""
+        """The names for the shares of its preferences: features, or kinds of people as the prior numbers them."""
         return self.cost.preference_names([feature.name for feature in self.spec.features])
 
     @property
     def satisfied(self) -> float:
-        """What an option may cost a person who is content with it."""
+        """The most that an option may cost a person who is content with it."""
         return SATISFIED if self.spec.policy.satisfied is None else self.spec.policy.satisfied
 
     @cached_property
@@ -312,11 +312,11 @@ class Program:
         return load_bundle(manifest, sha256=sha256, columns=self.codec.columns, codec=self.codec)
 
     def approves(self, scores: Array) -> NDArray[np.bool_]:
-        """Which scores, shape (n,), the program's own model approves."""
+        """A mask of the scores, shape (n,), that the program's own model approves."""
         return np.asarray(accepted(scores, self.spec.model.threshold))
 
     def changed_codes(self, batch: OptionBatch) -> ChangedCodes | None:
-        """What the options of a batch change; None where they copy instances, whose raw values are known."""
+        """The changes of the options of a batch; None where they copy instances, whose raw values are known."""
         if self.generator.copies_instances:
             return None
         people = np.repeat(np.arange(len(batch)), batch.last - batch.first)
@@ -364,12 +364,12 @@ class Program:
 
 
 def _decides_arms(spec: ProgramSpec) -> object:
-    """What the arms of a program follow from, beside what its specs have in common."""
+    """The settings that the arms of a program follow from, beside what its specs have in common."""
     return movable(spec), spec.constraints.max_changes, spec.candidates
 
 
 def movable(spec: ProgramSpec) -> tuple[bool, ...]:
-    """Which features people may change."""
+    """A mask of the features that people may change."""
     return tuple(feature.mutable != "none" for feature in spec.features)
 
 
@@ -388,7 +388,7 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
 
 
 def misfit_of(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
-    """What a spec asks of its models and this one does not have."""
+    """The first thing that a spec asks of its models and this one does not have; None where it has all."""
     if fault := margin_fault(bundle.manifest, spec):
         return fault
     if lacking := lacks_for_rounds(spec, bundle):

@@ -79,7 +79,7 @@ def given_parameters(terms: PromiseTerms) -> Mapping[str, Any]:
 
 
 def _calibration(terms: PromiseTerms, measured: PromiseCalibration | UnsetType) -> ShareCalibration | None:
-    """What was measured of a promise on these terms; None where nothing was."""
+    """The measured calibration of a promise on these terms; None where nothing was."""
     if isinstance(measured, UnsetType) or not measured.is_of(terms):
         return None
     return ShareCalibration(measured.shares, measured.bounds, measured.models, measured.rows)

@@ -1,4 +1,4 @@
-"""What people may change, from the spec's features and constraints."""
+"""The changes that people may make, from the spec's features and constraints."""
 
 from __future__ import annotations
 

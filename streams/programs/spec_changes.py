@@ -1,4 +1,4 @@
-"""What a changed spec changes, and which changes a program refuses.
+"""The differences of a changed spec, and those that a program refuses.
 
 What may not change is the same for all specs that a program has had. So a new spec may be held against any of them, and
 everybody comes to the same answer: a sender, ingest, and the engine in each journal partition.
@@ -69,7 +69,7 @@ class SpecRefusedError(UsageError):
 
 
 def changes(old: ProgramSpec, new: ProgramSpec, trained: Bounds | None) -> list[SpecChange]:
-    """What differs in what two specs mean, in the order of the spec's fields.
+    """The differences in the meaning of two specs, in the order of the spec's fields.
 
     ``trained`` are the bounds with which the program's first model was trained; None where these are not known, and
     bounds may be any.

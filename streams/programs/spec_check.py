@@ -137,7 +137,7 @@ def _unknown_methods(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def _cost_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """What a cost does not take, and the choices that need to know it."""
+    """Faults of parameters that a cost does not take, and of choices that need to know it."""
     policy, cost = spec.policy, costs.registry[spec.policy.cost]
     choice = choices.registry.get(policy.choice)
     if not issubclass(cost, costs.SampledCost):
@@ -149,7 +149,7 @@ def _cost_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """What a promise does not take, and what does not go with it."""
+    """Faults of parameters that a promise does not take, and of what does not go with it."""
     terms, plain = spec.promise, PromiseTerms()
     for name in sorted((terms.parameters or {}).keys() & set(FIELDS)):
         yield ("promise", "parameters", name), f"write `{name}` in `promise` itself, without `parameters`"
@@ -166,14 +166,14 @@ def _promise_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def _faults_without_rounds(spec: ProgramSpec) -> Iterator[Violation]:
-    """What only a program takes that gives its places in rounds."""
+    """Faults of settings that only a program takes that gives its places in rounds."""
     if spec.capacity is not None:
         goal = spec.policy.goal
         yield ("capacity",), f"`goal: {goal}` limits no places: take `capacity` out, or give `policy.goal: capacity`"
 
 
 def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
-    """What a program needs that gives its places in rounds."""
+    """Faults of settings that a program needs that gives its places in rounds."""
     policy = spec.policy
     if spec.capacity is None:
         yield ("policy", "goal"), f"{policy.goal} is for limited places: say how many in `capacity`"

@@ -179,7 +179,7 @@ def state_of(happenings: list[Happening]) -> str:
 
 
 def _promise(events: list[Struct]) -> str | None:
-    """What became of the promise that an answer made; None without one."""
+    """The end of the promise that an answer made; None without one."""
     answer = next((event for event in events if isinstance(event, Recourse | NoRecourse)), None)
     if isinstance(answer, Recourse) and any(option.status == "open" for option in answer.options):
         return _open_options(answer.application, events)
@@ -194,7 +194,7 @@ def _promise(events: list[Struct]) -> str | None:
 
 
 def _open_options(application: str, events: list[Struct]) -> str:
-    """Which options of an application are open, or how the promise of the last of them has ended."""
+    """The options of an application that are open, or how the promise of the last of them has ended."""
     until: dict[str, str | None] = {}
     end = ""
     for event in events:

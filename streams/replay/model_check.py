@@ -22,7 +22,7 @@ Progress = Callable[[int], Callable[[int], None]]
 
 @dataclass(frozen=True)
 class CheckedModel:
-    """What a new model would mean for a program's open options.
+    """The verdict of a new model on a program's open options.
 
     ``current`` are the versions that its ledgers have now, which are those of the journal ``partitions``. ``expired``
     counts the options whose time is over, which no other number counts. ``is_unfinished`` says whether options have

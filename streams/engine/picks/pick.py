@@ -17,9 +17,9 @@ from ..sharing.increment import publish_increment
 from .population import preferences_to_teach
 
 LESSON_DTYPE: Final = "<i4"
-"""What a case holds of a lesson: whole multiples of the unit of evidence, which are all that is learned of it."""
+"""The numbers by which a case keeps a lesson: multiples of the unit of evidence, all that is learned of it."""
 REGRET_DTYPE: Final = "<f4"
-"""What a case holds of a regret."""
+"""The numbers by which a case keeps regrets."""
 NONE: Final = "none"
 """The place of people who would take no option, as a label."""
 
@@ -31,7 +31,7 @@ def keep_lessons(case: Case, served: Served) -> None:
 
 
 class ForgottenError(Exception):
-    """What a person taught before has been forgotten in part, and cannot be taken back."""
+    """An earlier lesson of a person has been forgotten in part, and cannot be taken back."""
 
 
 def pick(entry: Entry, case: Case, place: int, program: Program, fold: Fold) -> None:
@@ -102,7 +102,7 @@ def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
 
 
 def _lesson(case: Case, picked: Picked, place: int) -> Lesson | None:
-    """What the pick of a place teaches: nothing where the costs are known, or the option stands for another."""
+    """The lesson of the pick of a place; None where the costs are known, or the option stands for another."""
     moved = place < len(case.options) and case.options[place].revised_arm is not None
     return None if moved or not picked.lessons else _kept(case, picked, place)
 

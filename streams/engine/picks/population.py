@@ -46,7 +46,7 @@ class Population(ProgramState):
 
 
 def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preferences | None:
-    """What is believed of a shard's people, to let a pick change it. The first one begins with what others have told.
+    """The preferences of a shard's people, for a pick to change them. The first one begins with what others have told.
 
     None where a pick teaches nothing.
     """
@@ -58,7 +58,7 @@ def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preference
 
 
 def learned_preferences(state: PartitionState, program: str, shard: int) -> Preferences | None:
-    """What picks have taught of a shard's people: those of other shards, too. None where they have taught nothing."""
+    """The preferences that picks, of other shards too, have taught of a shard's people; None where they taught none."""
     known = state.get(Population, program, shard) or state.get(SharedEvidence, program)
     preferences = None if known is None else known.preferences
     return preferences if preferences is not None and preferences.picks > 0.0 else None
@@ -90,5 +90,5 @@ def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatc
 
 
 def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:
-    """Whom the options at these indices of a batch serve, as a set; None where costs are known."""
+    """The people whom the options at these indices of a batch satisfy, as a set; None where costs are known."""
     return None if batch.samples is None else batch.samples.at(np.array(indices)).served(program.satisfied)

@@ -1,4 +1,4 @@
-"""Which open options a new model certainly accepts: found without looking at them.
+"""The open options that a new model certainly accepts: found without looking at them.
 
 Every new model adds to its program's *path* of models the distance from the model before it. All models within an
 option's *certified distance* accept it, so it is not looked at until the path has grown by more: by the triangle

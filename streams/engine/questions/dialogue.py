@@ -1,4 +1,4 @@
-"""What one person is asked, and what they are told after their answers: a function of the model, them and the answers.
+"""The questions to one person, and the recourse after their answers: a function of the model, them and the answers.
 
 The bytes of a person's answers are all that need be kept: the number of the picked plan in its question, or
 ``NO_ANSWER``. The same bytes give the same next question, and the same options.
@@ -87,7 +87,7 @@ class Dialogue:
         )
 
     def _least_cost(self, objective: Objective) -> float:
-        """What the plan that is the easiest for most people is expected to cost.
+        """The expected cost of the plan that is the easiest for most people.
 
         The search has other costs, which are not bounded by the cap of a sampled cost.
         """
@@ -96,11 +96,11 @@ class Dialogue:
         return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, first_person).min())
 
     def after(self, answers: Sequence[int]) -> Belief:
-        """What is known after these answers. Raise ``ValueError`` where one of them was not offered."""
+        """The belief after these answers. Raise ``ValueError`` where one of them was not offered."""
         return self._interview.after(answers)
 
     def course(self, answers: Sequence[int]) -> Iterator[Belief]:
-        """What is known after none, one, ... of these answers, which may grow meanwhile."""
+        """The beliefs after none, one, ... of these answers, which may grow meanwhile."""
         return self._interview.course(answers)
 
     def question(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
@@ -116,7 +116,7 @@ class Dialogue:
         return self._plans.targets[list(belief.question or ())].tobytes()
 
     def lesson(self, belief: Belief) -> Lesson | None:
-        """What the person's answers teach of the population; None where they gave none."""
+        """The lesson of the person's answers for the population; None where they gave none."""
         if not belief.answers:
             return None
         seen = np.concatenate([self._plans.targets[sorted(belief.shown)], *self._seen])
@@ -180,7 +180,7 @@ class NoPlanError(Exception):
 
 
 def _asking(model: CurrentModel) -> tuple[Program, Elicitation, PlanGenerator]:
-    """What a program that asks has."""
+    """The parts that a program has where it asks."""
     program, generator = model.program, model.generator
     assert program.spec.elicitation is not None, f"{program.name} asks nobody"
     assert isinstance(generator, PlanGenerator), "the spec has been checked"
@@ -202,7 +202,7 @@ def _steps(plans: PersonPlans, plan: int) -> PlanSteps:
 def _expected(
     pool: Pool[Array], objective: Objective, belief: Belief, plans: Sequence[int]
 ) -> list[tuple[float, float]]:
-    """What plans are expected to cost a person after their answers, and how probably they carry each out."""
+    """The expected costs of plans for a person after their answers, and the probabilities that they carry them out."""
     costs = pool.costs.only(plans).under(belief.weights)
     execution = np.exp(-objective.nu * costs) @ belief.probability
     return [(cost.item(), share.item()) for cost, share in zip(costs @ belief.probability, execution, strict=True)]

@@ -1,4 +1,4 @@
-"""What is known of a person under the model in force, from the answers that their case keeps.
+"""The belief about a person under the model in force, from the answers that their case keeps.
 
 A new model or spec may ask otherwise. Then what was answered before counts as evidence: the person preferred one of the
 plans that were shown to them. What is asked from then on follows from the new model.

@@ -1,4 +1,4 @@
-"""What was expected of a shard's options, held against what came of them.
+"""The rewards of a shard's options, held against those that were expected.
 
 Outcomes count from the end of the first window on. Before it those that somebody reports are known, and those of whom
 nothing is heard are not yet, so that the rewards would look better than they are.

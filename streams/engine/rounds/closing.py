@@ -156,7 +156,7 @@ def _rank(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> in
 
 
 def _drift(rounds: ProgramRounds, closing: Closing, newcomers: NDArray[np.float64]) -> tuple[Drifted, ...]:
-    """Which of threshold and newcomers have changed: watched as logits, in rounds that tell of them."""
+    """Those of threshold and newcomers that have changed: watched as logits, in rounds that tell of them."""
     learners, drifted = rounds.learners, list[Drifted]()
     if closing.places and closing.rejected and learners.threshold_drift.update(float(bounded_logit(closing.threshold))):
         drifted.append("threshold")

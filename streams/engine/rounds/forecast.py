@@ -81,7 +81,7 @@ def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
 
 
 def prospects(rounds: ProgramRounds, closing: Closing, open_promises: Sequence[PromisedScore]) -> Prospects:
-    """What the goal may expect of those rejected in the round, and of the promises that stay open.
+    """The forecast of those rejected in the round, and of the promises that stay open, for the goal.
 
     A score that the model does not approve wins no place, however many are left.
     """

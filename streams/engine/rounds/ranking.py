@@ -44,7 +44,7 @@ def tie_break(seed: int, program: str, number: int, application: str) -> int:
 
 
 def admitted(scores: Array, eligible: Mask, cut: Cut, names: Sequence[str], tie_of: Callable[[str], int]) -> Mask:
-    """Who gets a place, (n,): of the eligible those above the cut, and of those on it the first by their tie-breaks."""
+    """A mask of who has a place, (n,): the eligible above the cut, and of those on it the first by tie-break."""
     accepted: Mask = eligible & (scores > cut.score)
     for index in np.flatnonzero(eligible & (scores == cut.score)).tolist():
         accepted[index] = tie_of(names[index]) <= cut.tie

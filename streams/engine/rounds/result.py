@@ -28,14 +28,14 @@ def scores_of(members: Sequence[Member]) -> Array:
 
 
 def competing(members: Sequence[Member], closing: Closing) -> Mask:
-    """Which members compete for a place, (n,): they have a score, and no earlier application in the round."""
+    """A mask of members who compete for a place, (n,): they have a score, and no earlier application in the round."""
     duplicates = frozenset(closing.duplicate_applications)
     first = np.array([member.name not in duplicates for member in members], dtype=np.bool_)
     return np.asarray(first & ~np.isnan(scores_of(members)))
 
 
 def have_place(members: Sequence[Member], closing: Closing, program: Program) -> Mask:
-    """Which members have a place, (n,): those above the round's cut, or whom another system has approved."""
+    """A mask of members who have a place, (n,): those above the round's cut, or whom another system has approved."""
     if program.spec.decisions == "external":
         return np.array([bool(member.approved) for member in members], dtype=bool)
     eligible = _eligible(members, closing, program)

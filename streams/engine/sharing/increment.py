@@ -89,7 +89,7 @@ def _learn(evidence: State, shards: Iterable[Shard], fold: Fold) -> None:
 
 
 def _preferences(shard: Shard, fold: Fold) -> Preferences | None:
-    """What is believed of a shard's people, to change it; None where none of them has picked anything."""
+    """The preferences of a shard's people, to change them; None where none of them has picked anything."""
     if fold.state.get(Population, *shard.key) is None:
         return None
     return fold.change(Population, shard.program, shard.number).preferences

@@ -1,4 +1,4 @@
-"""What a connection's user may do on a Kafka with an authorizer, asked before the work begins.
+"""The rights of a connection's user on a Kafka with an authorizer, asked before the work begins.
 
 A right that is missing would show in the middle of the work, as another error at each place. Brokers that do not tell,
 such as the embedded one, are taken to allow everything.
@@ -83,7 +83,7 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def _refusals(kind: str, needed: Mapping[str, Iterable[str]], granted: Granted) -> list[str]:
-    """What is needed and not granted, one phrase an operation: ``WRITE topics journal, recourse``."""
+    """The rights that are needed and not granted, one phrase an operation: ``WRITE topics journal, recourse``."""
     missing: defaultdict[str, list[str]] = defaultdict(list)
     for name, operations in needed.items():
         allowed = granted.get(name)

@@ -1,4 +1,4 @@
-"""Which addresses a model event may name: whoever writes to the topic must not make a worker read any file or URL."""
+"""Addresses that a model event may name: whoever writes to the topic must not make a worker read any file or URL."""
 
 from __future__ import annotations
 

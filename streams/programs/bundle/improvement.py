@@ -10,7 +10,7 @@ from .model_files import packed, unpacked
 
 
 class FittedImprovement(NamedTuple):
-    """What says whether a change helps, and how far it can be believed."""
+    """The estimate of whether a change helps, and how far it can be believed."""
 
     improvement: TrainedImprovement
     calibration: Calibration

@@ -209,7 +209,7 @@ def _manifest(folder: _Folder, sha256: str | None) -> tuple[Manifest, str]:
 
 
 def _loaded(folder: _Folder, entry: BundleFile, load: Callable[[bytes], T]) -> T:
-    """What a file of the folder holds. Raises ``ModelError`` for one that ``load`` refuses."""
+    """The content of a file of the folder, loaded. Raises ``ModelError`` for one that ``load`` refuses."""
     content = folder.read_checked(entry)
     try:
         return load(content)

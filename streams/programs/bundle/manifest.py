@@ -48,7 +48,7 @@ IMPLIED = RetrainsPromise.name
 
 
 class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a promise states of an option, by how many of its certifying retrains accept it.
+    """The share and bound that a promise states of an option, by how many of its certifying retrains accept it.
 
     It was measured with so many ``models``, trained on ``other`` rows of the data than the program, or on ``later``
     ones, under a promise of this ``kind`` with this ``quantile``, ``margin`` and other ``parameters``. ``shares`` and

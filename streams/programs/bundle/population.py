@@ -1,4 +1,4 @@
-"""What the population of a bundle is like, feature by feature: costs in percentiles need no more, and no row of it is a
+"""The population of a bundle, feature by feature: costs in percentiles need no more, and no row of it is a
 person."""
 
 from __future__ import annotations

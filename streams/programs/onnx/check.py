@@ -1,4 +1,4 @@
-"""What an ONNX file may hold: standard operators on data of its own, and nothing that could run on or guess."""
+"""The limits of an ONNX file: standard operators on data of its own, and nothing that could run on or guess."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Feeds = dict[str, NDArray[Any]]
 DECIMAL = ("float32", "float64")
 WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 TEXT = "object"
-"""What numpy calls an array of texts."""
+"""The name that numpy gives to an array of texts."""
 
 
 class Inputs(Protocol):

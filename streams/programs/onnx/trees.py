@@ -91,7 +91,7 @@ def _value(attribute: Any) -> Any:
 
 
 Weights = Mapping[tuple[int, int], float]
-"""What a leaf adds, by its tree and node."""
+"""The number that a leaf adds, by its tree and node."""
 
 
 def _classifier(attributes: Mapping[str, Any], column: int) -> tuple[Weights, float, bool] | None:

@@ -59,7 +59,7 @@ SURROGATES: Sequence[Callable[[np.random.RandomState], Any]] = (
     *ESTIMATORS.values(),
     lambda random: LogisticRegression(C=100.0, max_iter=1000, random_state=random),
 )
-"""What may stand in for an imported model: what ``onward train`` fits, and a logistic regression that is hardly
+"""Estimators in place of an imported model: those of ``onward train``, and a logistic regression that is hardly
 penalised, as it is after features were standardised."""
 
 

@@ -24,7 +24,7 @@ def measured_improvement(fitted: TrainedImprovement | None, X: Floats, labels: L
 
 
 def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> TrainedImprovement | None:
-    """What says whether changes help, from training rows (n, D) with labels (n,).
+    """The estimate of whether changes help, from training rows (n, D) with labels (n,).
 
     None where the spec does not ask for it, and where the labels cannot say it.
     """

@@ -71,7 +71,7 @@ class Offer(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What became of the options of a program of one split.
+    """The verdicts on the options of a program of one split.
 
     ``certified`` (n,) is how many certifying retrains accept each option, ``accepted`` (n,) the share of the ``models``
     models of rows kept aside. ``promised`` are the cheapest options under the promise, and ``plain`` those at each of
@@ -87,7 +87,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """What is trained again on parts of the rows: a kind of estimator, with ``retrains`` models of resamples."""
+    """A training to repeat on parts of the rows: a kind of estimator, with ``retrains`` models of resamples."""
 
     codec: FeatureCodec
     table: Table

@@ -29,7 +29,7 @@ def measure_served(
     promise: Promise | None = None,
     asked: float | None = None,
 ) -> Mapping[str, float]:
-    """What a program can propose to the first of some ``rejected`` people (n, D).
+    """Measures of what a program can propose to the first of some ``rejected`` people (n, D).
 
     ``rejected_sampled`` is their number, ``without_option`` the share without an option, and
     ``without_option_at_threshold`` the same for the bare threshold, without a promise. Of everybody's best options,

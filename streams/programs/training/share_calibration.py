@@ -1,4 +1,4 @@
-"""What is stated of options that so many certifying retrains accept: fitted to trials on rows kept aside."""
+"""The share and bound of options that so many certifying retrains accept: fitted to trials on rows kept aside."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _missed(trial: Trial, shares: Floats) -> float:
 
 
 def _prediction_limit(values: Floats) -> float:
-    """What a further value of a normal distribution is at most, by the values so far (n,), n from 2 on."""
+    """The upper limit of a further value of a normal distribution, by the values so far (n,), n from 2 on."""
     spread = float(np.std(values, ddof=1)) * math.sqrt(1.0 + 1.0 / len(values))
     return float(values.mean() + stdtrit(len(values) - 1, CONFIDENCE) * spread)
 

@@ -163,7 +163,7 @@ def _measured_share(
     random: np.random.RandomState,
     tell: Callable[[str], None],
 ) -> ShareMeasurement:
-    """What the verdict of the retrains is worth; nothing where the spec's promise states no share."""
+    """The measured worth of the retrains' verdict; nothing where the spec's promise states no share."""
     if not states_share(training.codec.spec):
         return ShareMeasurement(UNSET, {})
     try:
