@@ -101,7 +101,7 @@ def retry(args: Sequence[str]) -> int:
 
 
 class _Selection:
-    """Which dead letters the flags mean."""
+    """The dead letters that the flags select."""
 
     def __init__(self, settings: DeadLetterSettings, topics: Topics) -> None:
         readable = (*topics.ingested, topics.journal)

@@ -49,7 +49,7 @@ WHY: Mapping[PromiseReason, str] = {
 }
 INDENT = " " * 4
 TaughtByEvent = Mapping[tuple[str, str], Shares]
-"""What was taught, by the kind and ``id`` of the event."""
+"""The changes of preferences, by the kind and ``id`` of the event."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -124,7 +124,7 @@ def _event_as_json(happening: Happening, taught: TaughtByEvent) -> dict[str, obj
 
 
 def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:
-    """What an event taught; nothing where it was sent again, or not used."""
+    """The change of preferences by an event; nothing where it was sent again, or not used."""
     is_used = happening.was_read and not happening.repeated and not happening.refused
     return taught.get((happening.kind, happening.id), {}) if is_used else {}
 
@@ -227,7 +227,7 @@ def _end_of_promise(change: PromiseChange) -> str:
 
 
 def _end_of_options(change: PromiseChange, options: tuple[str, ...]) -> str:
-    """What became of some of the options of a recourse."""
+    """The ends of some of the options of a recourse."""
     score = "" if change.score is None else f" with score {change.score:.4g}"
     by = "" if change.by is None else f", by {change.by}{score}"
     why = f": {WHY[change.reason]}" if isinstance(change.reason, str) else ""
@@ -237,7 +237,7 @@ def _end_of_options(change: PromiseChange, options: tuple[str, ...]) -> str:
 
 
 def _target(recourse: Recourse) -> str:
-    """What a recourse of a program with rounds promises."""
+    """The promise of a recourse of a program with rounds."""
     if recourse.target_score is UNSET:
         return ""
     end = "" if recourse.expires_at is None else f", which ends {recourse.expires_at}"
@@ -245,7 +245,7 @@ def _target(recourse: Recourse) -> str:
 
 
 def _answers(recourse: Recourse) -> str:
-    """What a recourse of a person who was asked rests on."""
+    """The answers on which a recourse of a person who was asked rests."""
     if recourse.answers is UNSET:
         return ""
     picked = ", ".join("none" if number is None else str(number) for number in recourse.answers) or "no answer"

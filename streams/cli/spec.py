@@ -151,7 +151,7 @@ def _summary(loaded: LoadedSpec) -> str:
 
 
 def _of_questions(spec: ProgramSpec) -> str:
-    """What the rejected people of a program are asked, in words; nothing where they are not."""
+    """The questions to the rejected people of a program, in words; nothing where they are not."""
     asks = spec.elicitation
     if asks is None:
         return ""

@@ -234,7 +234,7 @@ def _promises_table(promises: Mapping[str, Sequence[PromisesSummary]]) -> Table:
 
 
 def _print_rewards(console: Console, ledgers: Iterable[LedgerSummary]) -> None:
-    """What is expected and what comes of it, where learners expect anything."""
+    """The expected rewards and those that come, where learners expect anything."""
     from ..engine.rewards.summary import joined
 
     parts = _by_program(ledgers, lambda program: program.rewards)

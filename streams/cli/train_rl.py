@@ -181,7 +181,7 @@ def _write_history(path: Path, history: Sequence[Progress]) -> None:
 
 
 def _facts(options: Namespace, agent: Agent) -> dict[str, Any]:
-    """What a training must share with its checkpoint."""
+    """The facts that a training must share with its checkpoint."""
     facts = {name: value for name, value in vars(options).items() if name not in ("agent", "output", "worlds")}
     return facts | {"worlds": None if options.worlds is None else str(options.worlds), "total": agent.total}
 

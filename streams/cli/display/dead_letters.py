@@ -47,7 +47,7 @@ def print_records(letters: Sequence[FoundLetter], retried: Collection[str], faul
 def print_retried(
     sent: Sequence[FoundLetter], before: Collection[str], faults: Faults, dry_run: bool, as_json: bool
 ) -> None:
-    """What was sent again, what was before, and what cannot be."""
+    """The letters that were sent again, those that had been before, and those that cannot be."""
     if as_json:
         ids = [letter.id for letter in sent]
         print(json.dumps({"sent": ids, "sent_before": sorted(before), "left": faults, "dry_run": dry_run}, indent=2))

@@ -1,4 +1,4 @@
-"""What ``onward models check`` prints."""
+"""The output of ``onward models check``."""
 
 from __future__ import annotations
 

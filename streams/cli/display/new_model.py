@@ -1,4 +1,4 @@
-"""What the commands that make a model print about it."""
+"""The output of the commands that make a model."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
 
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
-    """What says whether an option helps, and how far it can be believed."""
+    """The estimate of whether an option helps, and how far it can be believed."""
     if spec.policy.objective == "cost":
         return
     if isinstance(manifest.improvement, UnsetType):
@@ -105,7 +105,7 @@ def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 
 def _protected(manifest: Manifest) -> Iterator[str]:
-    """What the model reads although the spec protects or audits it."""
+    """The features that the model reads although the spec protects or audits them."""
     for name, share in manifest.metrics.items():
         if name.startswith(PREFIX):
             yield (
@@ -132,7 +132,7 @@ def _margin(manifest: Manifest) -> Iterator[str]:
 
 
 def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
-    """What was measured of the promise."""
+    """The measurements of the promise."""
     metrics = manifest.metrics
     means = {name.removeprefix(PROMISED): mean for name, mean in metrics.items() if name.startswith(PROMISED)}
     for line in promise_on(spec.promise).measured_in_words(means):
@@ -141,7 +141,7 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 
 
 def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:
-    """What a plain margin costs that is as valid, and which of the two is cheaper."""
+    """The cost of a plain margin that is as valid, and which of the two is cheaper."""
     if "equal_margin" not in metrics:
         return
     cost, promised = metrics["equal_margin_cost"], metrics["equal_margin_promised_cost"]
@@ -185,7 +185,7 @@ def _serves_nobody(manifest: Manifest) -> bool:
 
 
 def _what_to_do(manifest: Manifest, spec: ProgramSpec) -> list[str]:
-    """What the owners of a model's program can do, where the share of people without an option is high."""
+    """Advice to the owners of a model's program, where the share of people without an option is high."""
     metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
     none = max(metrics["without_option"], metrics.get("without_option_in_round", 0.0))
     return list(advice(spec, margin, none, metrics.get("many_changes", 0.0)))

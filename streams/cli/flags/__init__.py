@@ -1,1 +1,1 @@
-"""What the commands read from their command lines, and check before they begin."""
+"""The flags of commands, and the checks before they begin."""

@@ -31,7 +31,7 @@ to be of a component of the prior, by the components."""
 def preference_updates(
     application: str, spec: Path, topics: Topics, options: KafkaOptions
 ) -> dict[tuple[str, str], Shares]:
-    """What the events of an application taught, by their kind and ``id``."""
+    """The changes of preferences by the events of an application, by their kind and ``id``."""
     loaded = load_program_spec(spec)
     given = assemble(loaded)
     program = in_force(loaded, given, read_spec_history(given.name, topics, options))

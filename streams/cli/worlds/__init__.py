@@ -14,7 +14,7 @@ __all__ = ["Figures", "Play", "SimulatedWorld", "kind_of", "registry", "worlds_i
 
 
 def worlds_in_words() -> str:
-    """What there is to name with ``--world``."""
+    """The names for ``--world``."""
     return "Worlds: " + "; ".join(f"{name}: {world.in_words}" for name, world in registry.items()) + "."
 
 

@@ -1,4 +1,4 @@
-"""What every world is: it writes the programs that serve its people, plays against them, and says what is shown."""
+"""The contract of a world: it writes the programs that serve its people, plays against them, and says what is shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Note = Callable[[str], None]
 
 
 class Figures:
-    """What a world shows of a run. As it is here: how many people were answered, and nothing of its own.
+    """The figures that a world shows of a run. As they are here: how many people were answered, and nothing of its own.
 
     ``total`` is the number of rejected people of the whole run.
     """
@@ -86,9 +86,9 @@ class SimulatedWorld(ABC):
     """
 
     name: ClassVar[str]
-    """What ``--world`` calls it."""
+    """Its name for ``--world``."""
     in_words: ClassVar[str]
-    """What it is, for ``--help``."""
+    """A description for ``--help``."""
     default_policies: ClassVar[tuple[str, ...] | None] = None
     default_people: ClassVar[int | None] = None
     """In the place of the command's own defaults; None: these."""
@@ -129,12 +129,12 @@ class SimulatedWorld(ABC):
     @property
     @abstractmethod
     def facts(self) -> Mapping[str, str]:
-        """What the report says of its size, by name."""
+        """Its sizes for the report, by name."""
 
     @property
     @abstractmethod
     def serves(self) -> str:
-        """What a run serves, such as "500 rejected people"."""
+        """The people whom a run serves, such as "500 rejected people"."""
 
     @property
     def ends(self) -> bool:
@@ -160,7 +160,7 @@ class SimulatedWorld(ABC):
         """A scoreboard for each program of ``write``, with a point of its curve ``every`` answers."""
 
     def policy_of(self, program: str) -> str:
-        """What the tables call the policy of a program."""
+        """The name of a program's policy in the tables."""
         return program
 
     @abstractmethod
@@ -172,5 +172,5 @@ class SimulatedWorld(ABC):
         return next(iter(specs))
 
     def advice(self, specs: Mapping[str, Path], summary: Summary) -> Iterator[str]:  # noqa: ARG002
-        """What to change in the spec where many people get no option, or options with many changes."""
+        """Advice on the spec where many people get no option, or options with many changes."""
         return iter(())

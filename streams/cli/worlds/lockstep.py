@@ -117,7 +117,7 @@ class LockstepRun(Run):
             yield from self._answered(t, event.application, answer.options)
 
     def _answered(self, t: int, name: str, options: Sequence[Option]) -> Iterator[SimulationStep]:
-        """What follows from the options of a recourse; none of them is a recourse of nothing."""
+        """The steps that follow from the options of a recourse; none of them is a recourse of nothing."""
         suggestion = self._read(t, options) if options else None
         self._recorder.record(t, suggestion)
         if options and self._pick is not None:

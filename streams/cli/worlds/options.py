@@ -35,7 +35,7 @@ from .sections import Section
 from .simulation import Simulation
 
 ONE = "one option"
-"""What the tables call the policy of the program that suggests one option."""
+"""The name in tables of the policy of the program that suggests one option."""
 FIFTH = 0.2
 NAMES = (
     "first fifth",
@@ -169,7 +169,7 @@ class OptionsFigures(Figures):
         self._places: dict[str, Places] = {}
 
     def pick_of(self, program: str) -> Callable[[int, Any], int | None]:
-        """What people say of the options of a program."""
+        """The picks of people among the options of a program."""
         places = self._places.setdefault(program, {})
 
         def pick(t: int, targets: Any) -> int | None:
@@ -179,7 +179,7 @@ class OptionsFigures(Figures):
         return pick
 
     def own(self) -> OptionsOwn:
-        """What was said so far."""
+        """The picks so far."""
         rejected = self._world.rejected_applications
         fifth = max(1, int(len(rejected) * FIFTH))
         first, last = rejected[:fifth], rejected[-fifth:]
@@ -196,13 +196,13 @@ class OptionsFigures(Figures):
         return OptionsOwn(satisfied, places.total() - places[NONE], dict(sorted(places.items())))
 
     def line(self, summary: Summary) -> str:  # noqa: ARG002
-        """Whom the options satisfy."""
+        """The shares of people whom the options satisfy."""
         satisfied = self.own().satisfied
         shown = satisfied.first, satisfied.last, satisfied.one_option, satisfied.known
         return "satisfied, first / last / one option / known: " + " / ".join(map(mean, shown))
 
     def sections(self) -> Sequence[Section]:
-        """Whom the options satisfy, and which of them people take."""
+        """The shares of people whom the options satisfy, and the options that they take."""
         own = self.own()
         rows = [("satisfied", "share"), *zip(NAMES, map(mean, msgspec.structs.astuple(own.satisfied)), strict=True)]
         taken = ", ".join(f"{place}: {count}" for place, count in own.taken_by_place.items())

@@ -164,7 +164,7 @@ class PeopleWorld(SimulatedWorld):
         return Play(Simulation(LockstepRun(own, prefix) for own in programs), self.figures(scoreboards))
 
     def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:  # noqa: ARG002 -- subclasses show them
-        """What is shown of a run."""
+        """The figures of a run."""
         return Figures(self._total)
 
     def shown(self, specs: Mapping[str, Path]) -> str:

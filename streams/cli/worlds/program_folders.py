@@ -91,7 +91,7 @@ def program_name(name: str, policy: str) -> str:
 
 
 def _improvement(world: People, spec: ProgramSpec) -> FittedImprovement | None:
-    """What says whether changes help, as training would fit it; None where the program does not ask."""
+    """The estimate of whether changes help, as training would fit it; None where the program does not ask."""
     if world.training is None or world.unseen is None:
         return None
     return measured_improvement(fit_improvement(spec, *world.training, ARTEFACT_SEED), *world.unseen)

@@ -1,4 +1,4 @@
-"""What a world shows of a run, as data: the screen and the HTML report draw the same sections."""
+"""The sections that a world shows of a run, as data: the screen and the HTML report draw the same sections."""
 
 from __future__ import annotations
 

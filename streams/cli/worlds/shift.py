@@ -26,7 +26,7 @@ from .run_stats import Summary
 from .sections import Section
 
 FEATURE = "card_utilisation"
-"""What stops helping."""
+"""The feature that stops helping."""
 MOST_CHANGES = 1
 """Where all options change the same two features, no outcome says which of them has stopped to help."""
 SHARE = 1 / 6
@@ -143,7 +143,7 @@ class ShiftFigures(Figures):
 
 
 def lines_of(shift: ShiftSummary) -> Iterator[str]:
-    """What stops helping and when, and which feature each learner takes for it by the end."""
+    """The feature that stops helping and when, and the one that each learner takes for it by the end."""
     yield f"{shift.feature} stops helping once {shift.at:,} rejected people are answered"
     for policy, feature in shift.least_helpful.items():
         learned = "no feature" if feature is None else f"{feature}, by {shift.omega[policy][feature]:.0%}"

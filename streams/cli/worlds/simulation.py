@@ -48,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 ProgramEvent = (
     Application | Outcome | ModelDecision | Question | Recourse | NoRecourse | Reward | PromiseChange | Revalidation
 )
-"""What a run may receive of its program."""
+"""The events that a run may receive of its program."""
 
 
 class OutgoingEvent(NamedTuple):

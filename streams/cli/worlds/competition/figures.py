@@ -84,7 +84,7 @@ class RoundFigures(Figures):
 
     @property
     def promises(self) -> PromiseSummary:
-        """What has become of the promises."""
+        """The ends of the promises."""
         return PromiseSummary.of(self._made, self._ended)
 
     @property

@@ -105,7 +105,7 @@ class SeasonRun(Run):
 
 
 def _read(answer: Recourse | NoRecourse) -> Answer:
-    """What a person reads: the score to reach, and by option the new values by feature."""
+    """The recourse as a person reads it: the score to reach, and by option the new values by feature."""
     goal = answer.target_score if isinstance(answer.target_score, float) else None
     if isinstance(answer, NoRecourse):
         return Answer(goal if answer.reason == APPLY_AGAIN else None)

@@ -61,7 +61,7 @@ class ElicitationFigures(Figures):
                 self._refused += event.topic.endswith(Topics(prefix="").answers)
 
     def read(self, t: int, options: Sequence[Option]) -> Any:
-        """What application t would become by each option, once it is measured what the first one costs them."""
+        """The features of application t after each option, once the cost of the first one is measured."""
         targets = self._world.targets(t, options)
         excess = self._world.excess(t, targets[0])
         if excess is not None:
@@ -69,7 +69,7 @@ class ElicitationFigures(Figures):
         return targets
 
     def own(self) -> ElicitationOwn:
-        """What was asked and answered so far."""
+        """The questions and answers so far."""
         expired = sum(self._asked[person] > answers for person, answers in self._answered.items())
         regret = tuple(sum(each) / len(each) if each else None for each in self._excess)
         answered = sum(self._answered.values())

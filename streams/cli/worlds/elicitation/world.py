@@ -37,21 +37,21 @@ EFFORT: Mapping[str, float] = {
     "loan_amount": 5.0,
     "loan_term": 3.0,
 }
-"""What it costs people on average to change a feature from its lowest value to its highest."""
+"""The average cost to people of changing a feature from its lowest value to its highest."""
 KINDS = (
     ("education", "monthly_income"),
     ("savings",),
     ("monthly_debt_payments", "card_utilisation"),
     ("loan_amount", "loan_term"),
 )
-"""What each kind of people finds easy; all are as many."""
+"""The features that each kind of people finds easy; all are as many."""
 EASY, HARD, SPREAD = 0.3, 1.4, 0.2
 """The effort of features that a kind finds easy, of the others, and how much people of a kind differ, as shares of
 the average one."""
 INFLUENCES = (("loan_amount", "savings"), ("monthly_debt_payments", "savings"))
-"""Who owes less saves more easily."""
+"""People who owe less save more easily."""
 INFLUENCE = 0.2
-"""What the highest value of an influencing feature adds to the cost."""
+"""The cost that the highest value of an influencing feature adds."""
 LATE = timedelta(minutes=1)
 """How long before they are noticed those have missed the deadline who miss it."""
 

@@ -51,7 +51,7 @@ class ReturnFigures(Figures):
 
     @property
     def promises(self) -> PromiseSummary:
-        """What has become of the options."""
+        """The fates of the options."""
         return PromiseSummary.of(self._opened, self._ended)
 
     def own(self) -> ReturnsOwn:

@@ -46,7 +46,7 @@ PROMISE = PromiseTerms(kind="ellipsoid", valid_for=WINDOW)
 ESTIMATOR: EstimatorName = "logistic_regression"
 
 HARDSHIP = (0.0, 0.15, 0.3)
-"""What is taken from everybody's strength in the people that each model is trained on."""
+"""The amounts taken from everybody's strength in the people that each model is trained on."""
 SEEDS = 1_000_000_001
 """Keeps the seeds of populations apart: that of sample k is the world's seed + k times this. The newcomers are of the
 sample after the last that a model is trained on."""
@@ -169,7 +169,7 @@ class _Models:
         ]
 
     def verdicts(self, model: int, people: Sequence[Features]) -> NDArray[np.bool_]:
-        """Whom of these people a model approves, (n,)."""
+        """A mask of those of these people whom a model approves, (n,)."""
         return self.program.approves(self.bundles[model].model.score(self.program.codec.encode_many(people)))
 
     def approves(self, model: int, features: Features) -> bool:
@@ -186,7 +186,7 @@ class _Models:
 
 
 class _Worth:
-    """What suggestions are worth, for a scoreboard: whether the models to come accept them.
+    """The worth of suggestions, for a scoreboard: whether the models to come accept them.
 
     Of those who get options, ``acts`` times ``complete`` of the settings do all of what they are asked. Nobody can do
     better than to suggest to all of them what every model accepts.
