@@ -138,7 +138,7 @@ class RecourseInstances(CandidateGenerator):
         rows, arms = np.empty(most, dtype=np.intp), np.empty(most, dtype=np.intp)
         people = np.ascontiguousarray(people)
         direction, smallest, feature_of = self._rules
-        rules = direction, smallest, self.space.largest_changes(people), feature_of
+        rules = direction, smallest, np.ascontiguousarray(self.space.largest_changes(people)), feature_of
         count = find_feasible(people, self.arms, background, self._groups, rules, self._max_changes, (rows, arms))
         feasible = arms[:count]
         return Proposals(rows[:count], feasible, self.arms, feasible)

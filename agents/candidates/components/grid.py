@@ -66,7 +66,7 @@ class Grid:
         self.layout = (
             columns,
             np.array(self._categories, dtype=np.intp),
-            np.array(self._step),
+            np.array(self._step, dtype=np.float64),
             self._unit[self.features],
             space.low[columns],
             space.scale[columns],
@@ -84,7 +84,10 @@ class Grid:
         return slice(first, first + max(1, self._categories[index]))
 
     def limits(self, people: Array) -> Limits:
-        """How far people may move: (M,) for a person of shape (D,), (n, M) for people of shape (n, D)."""
+        """How far people may move: (M,) for a person of shape (D,), (n, M) for people of shape (n, D).
+
+        In C order whatever that of the people is: a loop is compiled again for each order.
+        """
         _, categories, step, _, _, _ = self.layout
         raw = self.raw(people)
         down, up = self._ranges.room(raw)
@@ -93,8 +96,8 @@ class Grid:
             up = (np.floor((raw + up) / step + ROUNDING) - np.ceil(raw / step - ROUNDING)).clip(min=0.0)
         else:
             down, up = np.floor(down / step + ROUNDING), np.floor(up / step + ROUNDING)
-        fewest = np.where(self._goes_down, -down, 0).astype(np.int64)
-        most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64)
+        fewest = np.where(self._goes_down, -down, 0).astype(np.int64, order="C")
+        most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64, order="C")
         return Limits(fewest, most)
 
     def toward(self, person: Array, rows: Array) -> Steps:
@@ -128,7 +131,7 @@ class Grid:
     def moved(self, people: Array, steps: Steps) -> Array:
         """The encoded targets, (R, D), of R people, each moved by a row of ``steps``."""
         targets = people.copy()
-        move(targets, steps, self.layout, self._rounded)
+        move(targets, np.ascontiguousarray(steps), self.layout, self._rounded)
         return targets
 
 

@@ -49,7 +49,7 @@ def plan_tables(structure: CostStructure, lattice: Lattice, weights: Array) -> P
                 base[m] += weights[:, column] * lattice.own[other]
         parent_first[m + 1] = len(parents)
     return PlanTables(
-        own,
+        np.ascontiguousarray(own),
         base,
         parent_first,
         np.array([parent for parent, _ in parents], np.intp),
