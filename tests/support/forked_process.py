@@ -21,8 +21,8 @@ from onward.streams.cli import main
 from onward.streams.cli.process import worker_process
 
 Main = Callable[[list[str]], int]
-_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba", __name__]
-"""Modules with slow imports, which the server imports once."""
+_PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba", "skops.io", __name__]
+"""Modules with slow imports, which the server imports once: a worker imports skops with its first model."""
 
 
 class ForkedProcess:
