@@ -42,12 +42,12 @@ KEYS = [
 def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path, capsys):
     page, picture, kept = tmp_path / "page.html", tmp_path / "images" / "demo.svg", tmp_path / "kept"
     files = ["--report", str(page), "--picture", str(picture), "--keep", str(kept)]
-    code = main(["demo", "--people", "40", "--seed", "1", "--json", *files])
+    code = main(["demo", "--people", "20", "--seed", "1", "--json", *files])
     printed = capsys.readouterr()
     assert code == 0, printed.err
     summary = json.loads(printed.out)
     assert list(summary) == KEYS
-    assert summary["applications"] == 3 * 40
+    assert summary["applications"] == 3 * 20
     assert list(summary["policies"]) == ["protoar", "linucb", "residual"]
     assert summary["recourse"] + summary["none"] == summary["rejected"]
     assert [summary[name] for name in ("lost", "duplicates", "conflicting_duplicates", "dead_letters")] == [0] * 4
