@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arrays import Array, Indices
+from ..arrays import Array, Indices, Mask
 from ..costs.particles import Answer, Particles, answer_probabilities
 from ..costs.plan_costs import Pool
 from ..costs.prior import Prior
@@ -48,13 +49,31 @@ def best_set(costs: Array, probability: Array, size: int) -> tuple[int, ...]:
     return tuple(sorted(swaps(costs, probability, float(costs.max()), chosen).tolist()))
 
 
+def at_least_as_dear(costs: Array) -> Mask:
+    """Whether plan j costs no less than plan i in every sample, at [i, j], by their costs (n, S); never itself.
+
+    So does a plan that has all the changes of another and more, where costs are sums over changes.
+
+    Examples
+    --------
+    >>> at_least_as_dear(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 4.0]]))
+    array([[False,  True, False],
+           [False, False, False],
+           [False, False, False]])
+    """
+    dear = np.array([(costs >= own).all(axis=1) for own in costs], dtype=np.bool_).reshape(len(costs), len(costs))
+    np.fill_diagonal(dear, val=False)
+    return dear
+
+
 def most_informative_set(
     pool: Pool[Any], costs: Array, probability: Array, response: Response, size: int
 ) -> tuple[tuple[int, ...], float]:
     """The ``size`` of n plans, ascending, whose answer is expected to lower the loss of the best plan most.
 
     And the expected loss then. All answers count, also that a person would take none: what they pick need not be the
-    best for them. The best pair is found, then other plans are added greedily.
+    best for them. The best pair is found, then other plans are added greedily. No plan is shown beside one that costs
+    no less in every sample: everybody knows the answer. So the set may be smaller, or empty.
 
     Parameters
     ----------
@@ -91,14 +110,16 @@ def most_informative_set(
         expected = losses @ answers.reshape(-1, len(probability)).T
         return np.asarray(expected.min(axis=0).reshape(len(answers), -1).sum(axis=0))
 
-    chosen = np.column_stack(np.triu_indices(len(costs), 1))
-    while True:
+    known = at_least_as_dear(costs)
+    known |= known.T
+    chosen = np.argwhere(np.triu(~known, 1))
+    best, least = np.zeros(0, np.intp), math.inf
+    while len(best) < size and len(chosen):
         loss = np.concatenate([after(chosen[at : at + SETS_AT_ONCE]) for at in range(0, len(chosen), SETS_AT_ONCE)])
-        best = chosen[loss.argmin()]
-        if len(best) == size:
-            return tuple(sorted(best.tolist())), float(loss.min())
-        others = np.setdiff1d(np.arange(len(costs)), best)
+        best, least = chosen[loss.argmin()], float(loss.min())
+        others = np.setdiff1d(np.flatnonzero(~known[best].any(axis=0)), best)
         chosen = np.column_stack([np.repeat(best[np.newaxis], len(others), axis=0), others])
+    return tuple(sorted(best.tolist())), least
 
 
 class InterviewRules(NamedTuple):
@@ -122,7 +143,8 @@ class Belief(NamedTuple):
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
     ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``). It is
-    none of the ``refused`` ones, which are probably out of reach, as far as others are left. ``loss`` is that, and
+    none of the ``refused`` ones, as far as others are left: those of which they would take none, and those that cost no
+    less in every sample; they are probably out of reach. ``loss`` is that, and
     ``regret`` by how much it is expected to exceed the loss of the person's best plan. ``answers`` are those that
     taught something, ``shown`` the plans of the first pool that they were about, ``kinds`` (M,) the probabilities of
     the kinds of people. ``weights`` (S, P) and ``probability`` (S,) are what the person's weights may be.
@@ -258,9 +280,11 @@ class Interview(Generic[S]):
         shown: frozenset[int],
         declined: Set[int],
     ) -> Belief:
-        losses, probability = first.losses(person.costs(first.costs)), person.probability
+        costs, probability = person.costs(first.costs), person.probability
+        losses = first.losses(costs)
         # Where all plans are in reach, who would take none may only be unable to tell.
-        refused = frozenset(declined if pool is first and math.isfinite(first.costs.cap) else ())
+        is_refused = pool is first and math.isfinite(first.costs.cap)
+        refused = _with_dearer(costs, declined) if is_refused else frozenset[int]()
         expected = losses @ probability
         left = np.array([plan not in refused for plan in range(len(losses))])
         recommended = int(np.where(left | ~left.any(), expected, np.inf).argmin())
@@ -269,7 +293,7 @@ class Interview(Generic[S]):
         regret = max(loss - least, 0.0)
         question = None
         if asked < self._rules.questions and regret > self._rules.tolerance * least:
-            question = self._question(pool, person.costs(pool.costs), probability, declined)
+            question = self._question(pool, person.costs(pool.costs), probability, refused or declined)
         weights = person.weights.copy()
         return Belief(question, recommended, refused, loss, regret, taught, shown, person.kinds, weights, probability)
 
@@ -286,12 +310,26 @@ class Interview(Generic[S]):
         if pool.picks_are_best:
             counts = probability > LEAST_PROBABILITY
             costs, probability = np.ascontiguousarray(costs[offered][:, counts]), probability[counts]
-            shown = best_set(costs, probability, size)
+            shown = _without_dearer(costs, best_set(costs, probability, size))
             after = float(costs[list(shown)].min(axis=0) @ probability)
         else:
             own = pool.only(offered)
             shown, after = most_informative_set(own, costs[offered], probability, self._response, size)
         return tuple(offered[list(shown)].tolist()) if least - after > LEAST_GAIN * least else None
+
+
+def _with_dearer(costs: Array, plans: Set[int]) -> frozenset[int]:
+    """These plans, and those that cost (n, S) no less than one of them in every sample."""
+    dearer = (np.flatnonzero((costs >= costs[plan]).all(axis=1)).tolist() for plan in plans)
+    return frozenset(chain(plans, *dearer))
+
+
+def _without_dearer(costs: Array, shown: tuple[int, ...]) -> tuple[int, ...]:
+    """These plans without those that cost (n, S) more than another of them wherever they differ."""
+    dear = at_least_as_dear(costs[list(shown)])
+    # Of plans that cost the same the first stays.
+    is_dearer = (dear & ~np.tril(dear.T)).any(axis=0)
+    return tuple(plan for plan, drop in zip(shown, is_dearer.tolist(), strict=True) if not drop)
 
 
 def option_set(
