@@ -15,6 +15,8 @@ from .share_calibration import ShareCalibration, models_asked, whole_percent
 
 CONFIDENCE = 0.95
 """How sure the bound of one option is, where its retrains are not calibrated."""
+NEAR = 0.5
+"""People read a bound that is at least this part of the share."""
 
 
 def accepting(targets: Array, retrains: Sequence[Score], required: float) -> Array:
@@ -164,16 +166,20 @@ class RetrainsPromise(Certified):
 
     @classmethod
     def in_words(cls, guarantee: Mapping[str, float]) -> str | None:
-        """The share that is stated, of which models, and the bound."""
+        """The share that is stated, of which models, and the bound where it is near."""
         if not guarantee.keys() >= {"share", "bound"}:
             return None
         share, bound = whole_percent(guarantee["share"]), whole_percent(guarantee["bound"])
         if population := models_asked(guarantee):
             rows, models = population
-            return (
-                f"accepted by about {share} of models trained on {rows}; {models:.0f} were asked, and for 19 of 20 "
-                f"such options at least {bound} accept"
+            # A bound far below says only that the options of one program differ: as a number it reads as the promise.
+            is_near = guarantee["bound"] >= NEAR * guarantee["share"]
+            single = (
+                f"for 19 of 20 such options at least {bound} accept"
+                if is_near
+                else "for one option it may be far fewer"
             )
+            return f"accepted by about {share} of models trained on {rows}; {models:.0f} were asked, and {single}"
         asked = guarantee.get("models_of_resamples")
         number = "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
         return f"accepted by at least {bound} of models of resamples of its own data; {number}"
