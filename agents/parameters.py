@@ -93,7 +93,7 @@ class Parametrised:
                 raise ValueError(f"{name} is {value}: {cls.name} needs {known[name]}")
 
     @classmethod
-    def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:  # noqa: ARG003
+    def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:
         """What is wrong with the parameters that a spec has ``given``, beyond the values of each.
 
         ``threshold`` is the score above which the model approves. A fault is a parameter, None where one is missing,

@@ -134,7 +134,7 @@ class CandidateGenerator(Parametrised, ABC):
         The ``objective`` is the one under this model, by default that of ``build``.
         """
 
-    def with_difficulty(self, difficulty: Array, beta: float) -> Self:  # noqa: ARG002 -- few generators use them
+    def with_difficulty(self, difficulty: Array, beta: float) -> Self:  # few generators use them
         """The same, knowing how hard each feature is to change, (F,), and how likely changes succeed."""
         return self
 
@@ -151,6 +151,6 @@ class CandidateGenerator(Parametrised, ABC):
         """Whether its options are plans of steps."""
         return cls.steps_to is not CandidateGenerator.steps_to
 
-    def steps_to(self, person: Array, target: Array) -> PlanSteps | None:  # noqa: ARG002 -- for those that plan steps
+    def steps_to(self, person: Array, target: Array) -> PlanSteps | None:  # for those that plan steps
         """The steps of a person (D,) to a target (D,); None where options are no plans of steps."""
         return None

@@ -122,12 +122,12 @@ class RecourseInstances(CandidateGenerator):
         self._groups = np.cumsum(counts) - counts, counts, members
 
     @classmethod
-    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:  # noqa: ARG003
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """The generator of a program whose first model accepts all ``instances`` (K, D)."""
         cls.check(parameters)
         return cls(space, instances, np.ones(len(instances), dtype=bool))
 
-    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:  # noqa: ARG002
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same instances under a model."""
         return type(self)(self.space, self.arms, goal.reached(score(self.arms)))
 

@@ -123,7 +123,7 @@ class Search(ScoringGenerator):
         self.arms = np.concatenate([self._sets.rows, near])
 
     @classmethod
-    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:  # noqa: ARG003
+    def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """The generator of a program; instances are not used."""
         cls.check(parameters)
         return cls(space, objective, None, None, **parameters)

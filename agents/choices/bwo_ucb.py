@@ -101,7 +101,7 @@ class BwOUCB(Choice):
         if len(options.arm):
             self._regrow(random())
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """The upper confidence bounds; all the same where none is above 0, as before any reward."""
         bound = self._bounds(self._t - 1, pairs_of(options.person, options.targets))
         return np.ones(len(options)) if bound is None else np.maximum(bound, 0.0)

@@ -246,7 +246,7 @@ class Choice(Equipped, ABC):
         own = self.state()
         self.restore({**own, **{name: own[name] + sums for name, sums in evidence.items()}})
 
-    def expected_reward(self, pull: Pull) -> float | None:  # noqa: ARG002
+    def expected_reward(self, pull: Pull) -> float | None:
         """The reward that was expected of a pull at its pick; None where this choice expects none."""
         return None
 
@@ -261,7 +261,7 @@ class Choice(Equipped, ABC):
         return None
 
     @classmethod
-    def beliefs_of(cls, state: State) -> FeatureBeliefs | None:  # noqa: ARG003
+    def beliefs_of(cls, state: State) -> FeatureBeliefs | None:
         """The same, of a state alone. Raise ``ValueError`` when it is not one of such a learner."""
         return None
 

@@ -37,12 +37,12 @@ class EMC(FixedChoice):
 
     name: ClassVar[str] = "emc"
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """How much less than the cap options cost."""
         assert options.samples is not None, "without samples options are picked one by one"
         return options.samples.cost.cap - _costs(options)
 
-    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option of the lowest mean cost."""
         return _picked(options, _costs(options).argmin().item())
 
@@ -50,9 +50,9 @@ class EMC(FixedChoice):
         self,
         options: Options,
         max_options: int,
-        random: Random,  # noqa: ARG002 -- it draws nothing
+        random: Random,
         *,
-        every: bool,  # noqa: ARG002 -- nothing is expected of options that are compared by cost
+        every: bool,  # nothing is expected of options that are compared by cost
     ) -> tuple[Pick, ...]:
         """Pick up to ``max_options`` options, those first that add most."""
         samples = options.samples

@@ -101,16 +101,16 @@ class LinUCB(Choice):
         self._total, self._bonuses = self._recent[:2], self._recent[2:]
         self._clock = np.zeros(2, dtype=np.int64)
 
-    def begin(self, options: Options, random: Random) -> None:  # noqa: ARG002 -- it draws nothing
+    def begin(self, options: Options, random: Random) -> None:
         """Count the step."""
         self._clock[0] += 1
 
-    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull."""
         at = pull_best(options.arm, options.execution, _NONE, self._arms, self._recent, self._clock, self._constants)
         return Pick(options.arm.item(at), 1.0, options.execution.item(at))
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """The upper confidence bounds."""
         at, e = options.arm, options.execution
         return self._theta[at] * e + e * e / self._v[at] * optimism(self._recent, self._clock, self._constants)

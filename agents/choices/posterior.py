@@ -84,7 +84,7 @@ class Posterior(Choice):
         self._posteriors = ArmPosteriors(self.arms, optimism)
         self._execution = ExecutionModel(points)
 
-    def begin(self, options: Options, random: Random) -> None:  # noqa: ARG002 -- it draws nothing
+    def begin(self, options: Options, random: Random) -> None:
         """Update the prior when its time has come, and learn from the observed execution probabilities."""
         t = self._t
         self._t = t + 1
@@ -93,13 +93,13 @@ class Posterior(Choice):
         if len(options.arm):
             self._execution.learn(t, options)
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """The indices."""
         upper = self._posteriors.upper_index
         estimates = (self._execution.best_option(options.only(at), upper, self.focus) for at in range(len(options)))
         return np.array([e**self.focus for _, e in estimates]) * upper[options.arm]
 
-    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest index, and count the pull as unrewarded."""
         at, e = self._execution.best_option(options, self._posteriors.upper_index, self.focus)
         k = options.arm.item(at)

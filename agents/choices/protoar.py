@@ -31,11 +31,11 @@ class ProtoAR(FixedChoice):
     name: ClassVar[str] = "protoar"
     reads_outlook: ClassVar[bool] = False
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """The execution probabilities."""
         return options.execution
 
-    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest execution probability."""
         best = options.execution.argmax()
         return Pick(options.arm.item(best), 1.0, options.execution.item(best))

@@ -175,12 +175,12 @@ class Residual(Choice):
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
         return self._read(pull.context)[0] if pull.context else None
 
-    def worth(self, options: Options, random: Random) -> Array:  # noqa: ARG002
+    def worth(self, options: Options, random: Random) -> Array:
         """The expected rewards, with some optimism."""
         expected, own, deviation = self._compared(options)
         return np.maximum(np.exp(expected.log_reward + own) * (1.0 + self.optimism * deviation), 0.0)
 
-    def pick(self, options: Options, random: Random) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option of the largest expected reward, with some optimism."""
         (log_reward, gradient, execution), own, deviation = self._compared(options)
         reward = np.exp(log_reward + own)

@@ -70,9 +70,9 @@ class Causal(Cost):
     def build(
         cls,
         columns: Columns,
-        reference: Array,  # noqa: ARG003 -- the population is not looked at
-        samples: int,  # noqa: ARG003 -- nothing is drawn
-        seed: int,  # noqa: ARG003
+        reference: Array,
+        samples: int,
+        seed: int,
         **parameters: float,
     ) -> Self:
         """The cost of a program that says nothing of influences: a weight of 1 with sd ``SPREAD`` for each feature."""
@@ -85,7 +85,7 @@ class Causal(Cost):
         """Of which components of the prior people are believed to be before anybody has answered."""
         return Preferences(self.prior.mass)
 
-    def preference_names(self, features: Sequence[str]) -> tuple[str, ...]:  # noqa: ARG002 -- the shares are of kinds
+    def preference_names(self, features: Sequence[str]) -> tuple[str, ...]:  # the shares are of kinds
         """The components of the prior, by number."""
         return tuple(f"component {number}" for number in range(1, len(self.prior.mass) + 1))
 

@@ -38,7 +38,7 @@ class L1(ShiftCost):
     scale = Linear()
 
     @classmethod
-    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
+    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:
         """The same cost for everybody."""
         cls.check(parameters)
         return cls()

@@ -47,7 +47,7 @@ class MaxPercentileShift(ShiftCost):
         self.scale = Percentile(reference)
 
     @classmethod
-    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:  # noqa: ARG003
+    def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:
         """The cost by the percentiles of a population."""
         cls.check(parameters)
         return cls(reference)

@@ -110,7 +110,7 @@ class GaussianMixture:
         other.mass = shares / shares.sum()
         return other
 
-    def lesson(self, kinds: Array, changed: Mask) -> Lesson:  # noqa: ARG002 -- weights are of all features
+    def lesson(self, kinds: Array, changed: Mask) -> Lesson:  # weights are of all features
         """Of which components a person is, as far as it is known from their answers."""
         share = kinds @ self._component_of
         return Lesson(share, np.ones(len(share)))

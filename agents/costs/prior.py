@@ -55,7 +55,7 @@ class SampledPrior:
         self.mass = np.full(len(self._rows), 1.0 / len(self._rows))
         self.latents, self.particles = 0, 1
 
-    def weights(self, kind: Indices, latent: Array) -> Array:  # noqa: ARG002 -- a sample is as it is
+    def weights(self, kind: Indices, latent: Array) -> Array:
         """The weights (S, P) of people who are these samples (S,)."""
         return self._rows[kind]
 

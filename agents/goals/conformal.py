@@ -51,7 +51,7 @@ class Conformal(RoundGoal):
             self._sums *= self.memory
             self._sums += (bounded_logit(closed.threshold), 1.0)
 
-    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+    def _score(self, prospects: Prospects) -> float:
         total, weight = self._sums.tolist()
         return float(bounded_sigmoid(total / weight)) if weight else 0.5
 

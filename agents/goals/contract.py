@@ -48,6 +48,6 @@ class Goal(Parametrised, ABC):
         """Which scores, shape (n,), reach the goal."""
         return np.asarray(np.greater(score, self.required))
 
-    def until_ms(self, time_ms: int) -> int | None:  # noqa: ARG002 -- goals that expire override it
+    def until_ms(self, time_ms: int) -> int | None:  # goals that expire override it
         """Until which event time the goal holds for an answer given at ``time_ms``; None: it does not expire."""
         return None

@@ -50,5 +50,5 @@ class Fixed(RoundGoal):
         """The given one."""
         return self.score
 
-    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+    def _score(self, prospects: Prospects) -> float:
         return self.score

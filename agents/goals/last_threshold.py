@@ -34,7 +34,7 @@ class LastThreshold(RoundGoal):
         if closed.places and closed.threshold > 0:
             self._threshold[0] = closed.threshold
 
-    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+    def _score(self, prospects: Prospects) -> float:
         return float(self._threshold[0])
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

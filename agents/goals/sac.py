@@ -133,7 +133,7 @@ class Sac(RoundGoal):
     def _learn(self, closed: ClosedRound) -> None:
         self._pool.observe(closed)
 
-    def _score(self, prospects: Prospects) -> float:  # noqa: ARG002
+    def _score(self, prospects: Prospects) -> float:
         if self._policy is None:
             raise ValueError("sac has no policy: call `equip` before the first goal")
         return self._pool.goal(self._policy(self._pool.seen).item())

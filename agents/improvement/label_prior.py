@@ -58,7 +58,7 @@ class LabelPrior(TrainedImprovement):
         """Whether it says the same of everybody: the labels told nothing beyond chance."""
         return self._is_flat
 
-    def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- what people were does not count
+    def log_odds(self, after: Array, before: Array) -> Array:  # what people were does not count
         """The log odds of the desired label of ``after`` (P, D), (P,)."""
         trees, group, weights, forest_weight = self._ensemble
         rows, total = np.ascontiguousarray(after, dtype=np.float32), np.full(len(after), trees.base)

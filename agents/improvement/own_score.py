@@ -16,6 +16,6 @@ class OwnScore(Improvement):
     def __init__(self, score: Score) -> None:
         self._score = score
 
-    def log_odds(self, after: Array, before: Array) -> Array:  # noqa: ARG002 -- the model sees the row after it only
+    def log_odds(self, after: Array, before: Array) -> Array:  # the model sees the row after it only
         """The log odds of the scores of ``after`` (P, D), (P,)."""
         return logit(self._score(after), SMALLEST)

@@ -46,7 +46,7 @@ class Promise(Equipped, ABC):
 
     # --- models that carry it -----------------------------------------------------------------------------------------
 
-    def misfit(self, score: Score) -> str | None:  # noqa: ARG002 -- promises that not every model can carry override it
+    def misfit(self, score: Score) -> str | None:  # promises that not every model can carry override it
         """Why options of this model cannot have the promise; None where they can. It may be asked before ``equip``."""
         return None
 
@@ -55,7 +55,7 @@ class Promise(Equipped, ABC):
         """Whether what it ``needs`` is measured on retrains of the model."""
         return bool(self.needs)
 
-    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:  # noqa: ARG002
+    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:
         """What it ``needs``, by name, for a model's score and those of models of resamples of its data."""
         return {}
 
@@ -111,7 +111,7 @@ class Promise(Equipped, ABC):
     # --- words --------------------------------------------------------------------------------------------------------
 
     @classmethod
-    def in_words(cls, guarantee: Mapping[str, float]) -> str | None:  # noqa: ARG003
+    def in_words(cls, guarantee: Mapping[str, float]) -> str | None:
         """What a person reads of a guarantee, as in "(cost 0.1, accepted by ...)"; None where it is another promise's.
 
         A guarantee for which no promise has words is told by its numbers.

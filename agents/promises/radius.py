@@ -85,7 +85,7 @@ class RadiusPromise(Promise):
         self.radius, self.quantile = radius, quantile
 
     @classmethod
-    def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:  # noqa: ARG003
+    def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:
         """A quantile beside a radius."""
         if given.keys() >= {"radius", "quantile"}:
             yield "quantile", "a radius is given, so none is measured: take `quantile` or `radius` out"

@@ -128,7 +128,7 @@ class RetrainsPromise(Certified):
         self._certifying: Sequence[Score] = ()
         self._calibration: ShareCalibration | None = None
 
-    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:  # noqa: ARG002
+    def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:
         """The retrains in two groups, every second one in each."""
         return {"choosing": retrains[::2], "certifying": retrains[1::2]}
 
@@ -151,7 +151,7 @@ class RetrainsPromise(Certified):
         assert self._choosing, "call `equip` before options are searched"
         return EnsembleScore(score, self._choosing, self.quantile)
 
-    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:  # noqa: ARG002
+    def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float]:
         """The share of models that accept the target, the bound, and how many models it was measured with."""
         count, trials = self.certified(target[np.newaxis], required).item(), len(self._certifying)
         if self._calibration is not None:

@@ -97,7 +97,7 @@ class PeerRecommender:
     def __init__(self, world: World, peer: PeerProcess, count: Count) -> None:
         self._world, self._peer, self._count = world, peer, count
 
-    def __call__(self, people: Floats, goals: Floats, difficulty: Floats) -> Floats:  # noqa: ARG002
+    def __call__(self, people: Floats, goals: Floats, difficulty: Floats) -> Floats:
         """The targets (n, D) of people (n, D) with goals (n,). Peers know nothing of difficulty."""
         below = np.flatnonzero(self._world.score(people) < goals)
         answer = self._peer.ask(people[below], goals[below], self._count.asked)

@@ -56,7 +56,7 @@ class Stored:
         rows = make()
         return cls(rows, time.process_time() - started)
 
-    def __call__(self, subject: Subject, random: np.random.Generator) -> Rows:  # noqa: ARG002 -- it has been drawn
+    def __call__(self, subject: Subject, random: np.random.Generator) -> Rows:
         """The set of a person."""
         return self.rows[subject.number]
 

@@ -31,7 +31,7 @@ class Evenly(FixedChoice):
         self._rank[options.arm[order]] = np.arange(len(options))
         self._propensity = 1 / max(1, len(options))
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- drawn before
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the first of the options in this order."""
         first = self._rank[options.arm].argmin()
         return Pick(options.arm.item(first), self._propensity, options.execution.item(first))
@@ -61,7 +61,7 @@ class Thompson(Choice):
         arms = options.arm
         self._drawn[arms] = random().beta(1 + self._rewarded[arms], 1 + self._unrewarded[arms])
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- drawn before
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the option of the largest draw."""
         best = self._drawn[options.arm].argmax()
         return Pick(options.arm.item(best), 1.0, options.execution.item(best))
@@ -92,7 +92,7 @@ class BetaRule(Thompson):
     def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
         """Do nothing."""
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the option of the largest expected reward."""
         rewarded, unrewarded = self._rewarded[options.arm], self._unrewarded[options.arm]
         best = ((1 + rewarded) / (2 + rewarded + unrewarded) * options.execution).argmax()

@@ -168,15 +168,15 @@ class Season:
         """The largest probability with which person t could succeed; 0 for a person without a way forward."""
         return self._best[t]
 
-    def expected_reward(self, t: int, taken: Taken) -> float:  # noqa: ARG002
+    def expected_reward(self, t: int, taken: Taken) -> float:
         """The probability that the person comes to the goal."""
         return taken.success if taken.reaches else 0.0
 
-    def improvement(self, t: int, taken: Taken) -> float:  # noqa: ARG002
+    def improvement(self, t: int, taken: Taken) -> float:
         """Whether the option leads to the goal, 1 or 0."""
         return float(taken.reaches)
 
-    def cost(self, t: int, taken: Taken) -> float:  # noqa: ARG002
+    def cost(self, t: int, taken: Taken) -> float:
         """The sum of the changes."""
         return taken.cost
 

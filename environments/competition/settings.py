@@ -65,10 +65,10 @@ class Settings:
         if not self.beta > 0 or not all(d > 0 for d in self.difficulty):
             raise ValueError("beta and every difficulty must be above 0")
 
-    def places_of(self, t: int) -> int:  # noqa: ARG002 -- a world that changes overrides it
+    def places_of(self, t: int) -> int:
         """The number of places of round t."""
         return self.places
 
-    def improvement_of(self, t: int) -> float:  # noqa: ARG002
+    def improvement_of(self, t: int) -> float:
         """By how many standard deviations the features of round t's newcomers are better than at first."""
         return 0.0

@@ -132,7 +132,7 @@ class ImprovementWorld(Arrivals):
         """The true cost of instance k for application t."""
         return float(self._cost[self._people.row_of[t], k])
 
-    def improvement(self, t: int, k: int) -> float:  # noqa: ARG002 - it is the same for every person
+    def improvement(self, t: int, k: int) -> float:  # it is the same for every person
         """1 when instance k's label is the desired one, else 0."""
         return float(self.theta[k])
 

@@ -50,6 +50,6 @@ class Conditions:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} is {getattr(self, name)}: give a number above 0")
 
-    def ineffective(self, seed: int, mutable: Mask) -> tuple[Mask, Mask]:  # noqa: ARG002 -- worlds of studies draw some
+    def ineffective(self, seed: int, mutable: Mask) -> tuple[Mask, Mask]:  # worlds of studies draw some
         """The features (F,) whose changes please the model only, before and after the shift."""
         return np.zeros_like(mutable), np.zeros_like(mutable)

@@ -76,7 +76,7 @@ class Terms:
         case.score = assessment.score
         return person
 
-    def ask_first(self, person: DecidedCase, fold: Fold) -> DecidedCase | None:  # noqa: ARG002
+    def ask_first(self, person: DecidedCase, fold: Fold) -> DecidedCase | None:
         """A rejected person as they are to be answered; None after a question to them was published."""
         return person
 
@@ -97,11 +97,11 @@ class Terms:
         promised_ms = open_options(case, program, self.model, person.assessment, selected, fold)
         return promised_ms if until_ms is None else min(promised_ms, until_ms)
 
-    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:
         """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:  # noqa: ARG002
+    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:
         """More fields of the answer: of a recourse, or of one without options for a ``reason``."""
         return {}
 

@@ -31,15 +31,15 @@ class Handler(ABC):
         if entry.kind.about == "case":
             footprint.may_touch_case(entry.key)
 
-    def person(self, entry: Entry, fold: Fold) -> Person | None:  # noqa: ARG002
+    def person(self, entry: Entry, fold: Fold) -> Person | None:
         """The person to assess for this entry; None when there is none, or their features are not known yet."""
         return None
 
-    def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:  # noqa: ARG002
+    def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
         """Whether the person of ``person``, if rejected, is certain to take the next step of their shard."""
         return False
 
-    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:  # noqa: ARG002
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:
         """Whether later people must be assessed after this event is applied: it changes their model or their spec."""
         return False
 

@@ -48,11 +48,11 @@ class OtherDirection(Relaxation):
         """Every direction."""
         return space._replace(mutable=tuple("any" if rule in OTHER else rule for rule in space.mutable))
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:  # noqa: ARG002
+    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
         """Both directions of one feature."""
         return space._replace(mutable=(*space.mutable[:feature], "any", *space.mutable[feature + 1 :]))
 
-    def words(self, space: Space, feature: int, own: float, value: float) -> str:  # noqa: ARG002
+    def words(self, space: Space, feature: int, own: float, value: float) -> str:
         """The direction that is not allowed."""
         return f"could also go {OTHER[space.mutable[feature]]}"
 
@@ -114,13 +114,13 @@ class FinerStep(Relaxation):
         parts = np.where(self.divided(space), self.divisor, 1)
         return space._replace(smallest_change=space.smallest_change / parts)
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:  # noqa: ARG002
+    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
         """The finer step of one feature."""
         steps = space.smallest_change.copy()
         steps[feature] /= self.divisor
         return space._replace(smallest_change=steps)
 
-    def words(self, space: Space, feature: int, own: float, value: float) -> str:  # noqa: ARG002
+    def words(self, space: Space, feature: int, own: float, value: float) -> str:
         """The step, and the one that would help."""
         step = space.smallest_change[feature]
         finer, given = _written(space, feature, step / self.divisor), _written(space, feature, step)

@@ -54,7 +54,7 @@ class RecommenderGenerator(Search):
         self._column, self._is_number = column, categories == 0
         self._size = size / scale
 
-    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:  # noqa: ARG002
+    def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same under a model, by cost."""
         return super().under(score, goal)
 
@@ -140,7 +140,7 @@ class MinimalL2Generator(RecommenderGenerator):
 
     name: ClassVar[str] = MinimalL2.name
 
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:  # noqa: ARG002
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:
         """The projection, whatever the difficulties."""
         return MinimalL2()
 
@@ -150,7 +150,7 @@ class MinimalL1Generator(RecommenderGenerator):
 
     name: ClassVar[str] = MinimalL1.name
 
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:  # noqa: ARG002
+    def recommender(self, difficulty: Array, beta: float) -> Recommender:
         """The knapsack with these costs."""
         return MinimalL1(difficulty)
 

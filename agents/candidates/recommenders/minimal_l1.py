@@ -52,7 +52,7 @@ class MinimalL1(Recommender):
         fill_up(task.missing, task.gain, task.room, order, changes)
         return changes
 
-    def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
+    def price(self, task: Task, changes: Array) -> Array:
         """The cost of each change, (n, D)."""
         return changes * self._difficulty
 

@@ -45,7 +45,7 @@ class MinimalL2(Recommender):
         project(task.missing, task.gain, task.room, changes)
         return changes
 
-    def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
+    def price(self, task: Task, changes: Array) -> Array:
         """The squared changes, (n, D)."""
         return changes * changes
 

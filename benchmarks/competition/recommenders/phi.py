@@ -61,7 +61,7 @@ class Phi(Recommender):
             found = np.where(going[:, np.newaxis], np.clip(found + step, 0.0, task.room), found)
         return found
 
-    def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
+    def price(self, task: Task, changes: Array) -> Array:
         """The cost of each change, (n, D)."""
         return changes * self._difficulty
 

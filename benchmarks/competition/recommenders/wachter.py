@@ -76,6 +76,6 @@ class Wachter(Recommender):
             weight *= self._growth
         return found
 
-    def price(self, task: Task, changes: Array) -> Array:  # noqa: ARG002
+    def price(self, task: Task, changes: Array) -> Array:
         """The changes, (n, D): their sum is the distance."""
         return changes

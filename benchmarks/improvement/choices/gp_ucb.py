@@ -91,7 +91,7 @@ class GPUCB(Choice):
         self._inverse = np.zeros((self.memory, self.memory))
         self._order = np.empty(0, dtype=np.intp)
 
-    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:  # noqa: ARG002
+    def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
         """Count the step."""
         self._t += 1
 

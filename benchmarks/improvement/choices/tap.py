@@ -66,7 +66,7 @@ class TAP(FixedChoice):
         self._verifier = artefacts["verifier"]
         self._known_points, self._confidences = np.empty((0, 0)), np.empty(0)
 
-    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:  # noqa: ARG002 -- it draws nothing
+    def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the trusted option with the largest execution probability."""
         if self._verifier is None:
             raise ValueError("tap has no verifier: call `equip` before the first step")

@@ -148,7 +148,7 @@ class SimulatedWorld(ABC):
         Raises ``UsageError`` when a folder exists already or cannot be written.
         """
 
-    def written(self, folder: Path) -> Mapping[str, Path] | None:  # noqa: ARG002 -- worlds that announce models have some
+    def written(self, folder: Path) -> Mapping[str, Path] | None:  # worlds that announce models have some
         """The spec files of programs that ``write`` has written to a folder before; None where there are none."""
         return None
 
@@ -171,6 +171,6 @@ class SimulatedWorld(ABC):
         """The program whose answers are shown as examples."""
         return next(iter(specs))
 
-    def advice(self, specs: Mapping[str, Path], summary: Summary) -> Iterator[str]:  # noqa: ARG002
+    def advice(self, specs: Mapping[str, Path], summary: Summary) -> Iterator[str]:
         """Advice on the spec where many people get no option, or options with many changes."""
         return iter(())

@@ -195,7 +195,7 @@ class OptionsFigures(Figures):
         )
         return OptionsOwn(satisfied, places.total() - places[NONE], dict(sorted(places.items())))
 
-    def line(self, summary: Summary) -> str:  # noqa: ARG002
+    def line(self, summary: Summary) -> str:
         """The shares of people whom the options satisfy."""
         satisfied = self.own().satisfied
         shown = satisfied.first, satisfied.last, satisfied.one_option, satisfied.known

@@ -163,7 +163,7 @@ class PeopleWorld(SimulatedWorld):
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
         return Play(Simulation(LockstepRun(own, prefix) for own in programs), self.figures(scoreboards))
 
-    def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:  # noqa: ARG002 -- subclasses show them
+    def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:  # subclasses show them
         """The figures of a run."""
         return Figures(self._total)
 

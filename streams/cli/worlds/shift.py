@@ -121,7 +121,7 @@ class ShiftFigures(Figures):
         }
         return ShiftOwn(ShiftSummary(FEATURE, world.shift, improvement, self._omega))
 
-    def line(self, summary: Summary) -> str:  # noqa: ARG002
+    def line(self, summary: Summary) -> str:
         """The improvement of each policy."""
         policies = ", ".join(f"{policy} {own}" for policy, own in self.own().shift.improvement.items())
         return f"improvement before / just after / at the end: {policies}"

@@ -116,7 +116,7 @@ class Run:
         """The id of what must be received before the run goes on; None where nothing is."""
         return None if self._pending is None else self._pending.awaited
 
-    def is_rejected(self, application: str) -> bool:  # noqa: ARG002 -- where the program's decisions say it, nobody is
+    def is_rejected(self, application: str) -> bool:  # where the program's decisions say it, nobody is
         """Whether the world's model rejects an application of this run."""
         return False
 

@@ -58,7 +58,7 @@ class DecisionHandler(Handler):
         else:
             decide(case, Person(case.features, event.approved), entry, program, fold)
 
-    def give_up(self, entry: Entry, event: Decision, fold: Fold) -> None:  # noqa: ARG002
+    def give_up(self, entry: Entry, event: Decision, fold: Fold) -> None:
         """A decision without an application is a dead letter."""
         fold.remember(entry)
         fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")

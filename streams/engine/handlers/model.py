@@ -21,7 +21,7 @@ class ModelHandler(Handler):
 
     kind: ClassVar[str] = "model"
 
-    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:  # noqa: ARG002
+    def ends_segment(self, entry: Entry, state: PartitionState) -> bool:
         """Always."""
         return True
 

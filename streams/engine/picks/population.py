@@ -34,7 +34,7 @@ class Population(ProgramState):
         super().begin(program)
         self.preferences = program.preferences()
 
-    def restore(self, stored: StoredProgram) -> None:  # noqa: ARG002
+    def restore(self, stored: StoredProgram) -> None:
         """Continue where the counts stood."""
         if self.preferences is not None:
             self.preferences.restore(self.counts)

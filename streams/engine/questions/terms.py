@@ -65,7 +65,7 @@ class QuestionTerms(Terms):
         assessment, selected = dialogue.selected(belief)
         return person._replace(assessment=assessment, selected=selected, elicited=elicited)
 
-    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:
         """Learned where others had answered before the person was asked."""
         return "learned" if person.elicited is not None and person.elicited.believed else shard.execution_source
 
@@ -75,7 +75,7 @@ class QuestionTerms(Terms):
             return {}
         return {"regret": person.elicited.regrets.item(0), "answers": person.elicited.answers}
 
-    def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:  # noqa: ARG002
+    def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
         """Let the population learn from what the person has said, and count how much that was."""
         case, elicited = person.case, person.elicited
         if elicited is None:

@@ -41,7 +41,7 @@ class OutcomeHandler(Handler):
         else:
             _apply_to_recourse(entry, event, case, program, fold)
 
-    def give_up(self, entry: Entry, event: Outcome, fold: Fold) -> None:  # noqa: ARG002
+    def give_up(self, entry: Entry, event: Outcome, fold: Fold) -> None:
         """An outcome without a recourse dangles."""
         dangling(entry, fold)
 

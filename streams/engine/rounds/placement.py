@@ -75,11 +75,11 @@ class RoundTerms(Terms):
             score = None if member.score is None or isnan(member.score) else member.score
             publish_decision(person, self.program, fold, round=closing.number, score=score, threshold=closing.threshold)
 
-    def promise_options_until(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> int | None:  # noqa: ARG002
+    def promise_options_until(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> int | None:
         """The score is promised, until the end of the last round for which it holds."""
         return self._expires_ms
 
-    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:  # noqa: ARG002
+    def execution_source(self, person: DecidedCase, shard: Shard, fold: Fold) -> ExecutionSource:
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 

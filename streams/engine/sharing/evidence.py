@@ -42,7 +42,7 @@ class SharedEvidence(ProgramState):
         """Nothing has been told."""
         self.learner, self.preferences = program.learner(), program.preferences()
 
-    def restore(self, stored: StoredProgram) -> None:  # noqa: ARG002
+    def restore(self, stored: StoredProgram) -> None:
         """Continue where the learner and the preferences stood."""
         of_outcomes, of_picks = _by_source(self.evidence)
         self.learner.restore(of_outcomes)

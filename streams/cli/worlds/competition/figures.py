@@ -98,11 +98,11 @@ class RoundFigures(Figures):
             return RoundsOwn(UNSET, UNSET, self.feasibility, UNSET)
         return RoundsOwn(self.coverage, self.promises, self.feasibility, tuple(self.rounds[-SHOWN:]))
 
-    def served(self, summary: Summary) -> Served:  # noqa: ARG002
+    def served(self, summary: Summary) -> Served:
         """The rounds that are closed."""
         return Served(len(self._rounds), self.total, f"{len(self._rounds):,} of {self.total:,} rounds closed")
 
-    def line(self, summary: Summary) -> str:  # noqa: ARG002
+    def line(self, summary: Summary) -> str:
         """The last round, coverage and promises."""
         if not self._rounds:
             return ""

@@ -75,7 +75,7 @@ class ElicitationFigures(Figures):
         answered = sum(self._answered.values())
         return ElicitationOwn(QuestionSummary(self._asked.total(), answered, expired, self._refused, regret))
 
-    def line(self, summary: Summary) -> str:  # noqa: ARG002
+    def line(self, summary: Summary) -> str:
         """How much dearer than their own cheapest plan people's first option is."""
         regret = self.own().questions.regret_by_answers
         return "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))

@@ -60,12 +60,12 @@ class ReturnFigures(Figures):
         away = {policy: _share(returns, program) for program, policy in self._policies.items()}
         return ReturnsOwn(self.promises, away, tuple(returns), self._simulation.days)
 
-    def served(self, summary: Summary) -> Served:  # noqa: ARG002
+    def served(self, summary: Summary) -> Served:
         """The days that have begun."""
         days = self._simulation.days
         return Served(days, self.total, f"day {days:,} of {self.total:,}")
 
-    def line(self, summary: Summary) -> str:  # noqa: ARG002
+    def line(self, summary: Summary) -> str:
         """The shares that are turned away, and the promises."""
         own = self.own()
         away = ", ".join(f"{policy} {percentage(share)}" for policy, share in own.turned_away.items())

@@ -195,7 +195,7 @@ class _Worth:
     def __init__(self, models: _Models, rules: Settings) -> None:
         self._models, self._done = models, rules.acts * rules.complete
 
-    def oracle(self, t: int) -> float:  # noqa: ARG002
+    def oracle(self, t: int) -> float:
         """The probability that somebody does all of what they are asked."""
         return self._done
 
@@ -203,11 +203,11 @@ class _Worth:
         """The probability that they do, and are accepted by one of the models from now on, drawn evenly."""
         return self._done * self.improvement(t, taken)
 
-    def improvement(self, t: int, taken: Taken) -> float:  # noqa: ARG002
+    def improvement(self, t: int, taken: Taken) -> float:
         """Of the model that answered and the later ones, the share that accepts who has taken the option."""
         return self._models.share(taken.model, {**taken.features, **taken.targets})
 
-    def cost(self, t: int, taken: Taken) -> float:  # noqa: ARG002
+    def cost(self, t: int, taken: Taken) -> float:
         """The cost of the option."""
         return taken.cost
 
