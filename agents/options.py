@@ -7,7 +7,7 @@ target, a cost and an execution probability of their own.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Samples(NamedTuple):
         """Those of some of the options."""
         return Samples(self.shifts[which], *self[1:])
 
-    def under(self, preferences: Preferences) -> Samples:
+    def with_preferences(self, preferences: Preferences) -> Samples:
         """The same options for a population of which something was learned."""
         return Samples(self.shifts, self.cost.under(preferences.shares), self.nu, True)
 
@@ -101,7 +101,8 @@ class Options(NamedTuple):
     outlook: Outlook | None = None
     samples: Samples | None = None
 
-    def __len__(self) -> int:
+    @property
+    def number(self) -> int:
         """The number F of options."""
         return len(self.arm)
 
@@ -116,11 +117,11 @@ class Options(NamedTuple):
         samples = None if samples is None else samples.at(which)
         return Options(person, arm[which], points, point[which], execution[which], outlook, samples)
 
-    def beside(self, arm: int) -> Options:
-        """What may be suggested beside the option of an arm."""
-        return self.at(self.stands_beside(arm))
+    def compatible_with(self, arm: int) -> Options:
+        """The options that may be suggested beside that of an arm."""
+        return self.at(self.is_compatible_with(arm))
 
-    def stands_beside(self, arm: int) -> Mask:
+    def is_compatible_with(self, arm: int) -> Mask:
         """Which options may be suggested beside that of an arm, (F,): those that help about as probably by another main
         change. Where nothing is expected of options, or none is known to help more than to stay, these are all others.
         """
@@ -155,23 +156,20 @@ class OptionBatch(NamedTuple):
     outlook: Outlook | None = None
     samples: Samples | None = None
 
-    def __len__(self) -> int:
-        """The number of people n."""
+    @property
+    def number(self) -> int:
+        """The number n of people."""
         return len(self.first)
-
-    def replaced(self, **fields: Any) -> OptionBatch:
-        """The same with these fields: ``_replace`` of a tuple counts on its length being that of its fields."""
-        return OptionBatch(**{**self._asdict(), **fields})
 
     def of(self, person: int) -> Options:
         """The options of one person."""
         people, first, last, arm, points, point, _, execution, outlook, samples = self
         own = slice(first[person], last[person])
         arms, expected = arm[own], None if outlook is None else outlook.at(own)
-        sampled, carried_out = None if samples is None else samples.at(own), execution[own]
+        sampled, execution = None if samples is None else samples.at(own), execution[own]
         if sampled is not None and sampled.is_learned:
-            carried_out = sampled.execution.mean(axis=1)
-        fields = (people[person], arms, points, arms if point is arm else point[own], carried_out, expected, sampled)
+            execution = sampled.execution.mean(axis=1)
+        fields = (people[person], arms, points, arms if point is arm else point[own], execution, expected, sampled)
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def index_of(self, person: int, arm: int) -> int:
@@ -183,10 +181,10 @@ class OptionBatch(NamedTuple):
         """The same for some of the people only, in the order of ``rows``; the option arrays are shared."""
         return OptionBatch(self.people[rows], self.first[rows], self.last[rows], *self[3:])
 
-    def under(self, preferences: Preferences) -> OptionBatch:
+    def with_preferences(self, preferences: Preferences) -> OptionBatch:
         """The same for a population of which something was learned, where costs are sampled.
 
         The execution probabilities of a person's options are then those of the learned samples, and so are those that
         picks count with.
         """
-        return self if self.samples is None else self.replaced(samples=self.samples.under(preferences))
+        return self if self.samples is None else self._replace(samples=self.samples.with_preferences(preferences))

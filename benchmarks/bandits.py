@@ -153,7 +153,7 @@ def _assess(instances: RecourseInstances, decisions: Decisions, chunk: int) -> t
 def _steps(learner: Choice, decisions: Decisions, batches: list[OptionBatch], patience_seconds: float) -> Seconds:
     """Seconds of each step: a choice, and the updates at that time. Fewer steps when patience ends."""
     deadline = time.monotonic() + patience_seconds
-    people = ((batch, i) for batch in batches for i in range(len(batch)))
+    people = ((batch, i) for batch in batches for i in range(batch.number))
     open_pulls: deque[tuple[Pull, bool]] = deque()
     spent: list[float] = []
     for t, (batch, i) in enumerate(people):

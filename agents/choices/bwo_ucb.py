@@ -104,7 +104,7 @@ class BwOUCB(Choice):
     def worth(self, options: Options, random: Random) -> Array:
         """The upper confidence bounds; all the same where none is above 0, as before any reward."""
         bound = self._bounds(self._t - 1, pairs_of(options.person, options.targets))
-        return np.ones(len(options)) if bound is None else np.maximum(bound, 0.0)
+        return np.ones(options.number) if bound is None else np.maximum(bound, 0.0)
 
     def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull as a failure."""

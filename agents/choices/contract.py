@@ -158,7 +158,7 @@ class Choice(Equipped, ABC):
             picks.append(self.pick(options, generator))
             if len(picks) < max_options:
                 arm = picks[-1].arm
-                options = options.at(options.arm != arm) if every else options.beside(arm)
+                options = options.at(options.arm != arm) if every else options.compatible_with(arm)
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def worth(self, options: Options, random: Random) -> Array:
@@ -187,7 +187,7 @@ class Choice(Equipped, ABC):
             at = order.item(int(gains(-values[order], weights, -best).argmax()))
             picks.append(self.pick(options.only(at), random))
             best = np.maximum(best, values[at])
-            beside = options.arm != picks[-1].arm if every else options.stands_beside(picks[-1].arm)
+            beside = options.arm != picks[-1].arm if every else options.is_compatible_with(picks[-1].arm)
             order = order[beside[order]]
         return tuple(picks)
 
@@ -198,7 +198,7 @@ class Choice(Equipped, ABC):
 
         ``random`` gives the generator of the i-th person's step.
         """
-        return [self.select(batch.of(i), max_options, partial(random, i)) for i in range(len(batch))]
+        return [self.select(batch.of(i), max_options, partial(random, i)) for i in range(batch.number)]
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:

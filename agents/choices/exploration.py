@@ -27,7 +27,7 @@ class Exploration(NamedTuple):
 
     def select(self, options: Options, max_options: int, random: Random, coin: np.random.Generator) -> tuple[Pick, ...]:
         """Take one step, as ``Choice.select`` does; ``coin`` gives random numbers that the choice does not use."""
-        choice, count = self.choice, len(options)
+        choice, count = self.choice, options.number
         size = min(max_options, count)
         drawn = _drawn(coin, count, size) if coin.random() < self.share else None
         before = None if drawn is None else choice.state()
@@ -50,7 +50,7 @@ class Exploration(NamedTuple):
         coins: Iterator[np.random.Generator],
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
-        return [self.select(batch.of(i), max_options, partial(random, i), next(coins)) for i in range(len(batch))]
+        return [self.select(batch.of(i), max_options, partial(random, i), next(coins)) for i in range(batch.number)]
 
 
 def force(choice: Choice, options: Options, indices: Sequence[int], random: Random) -> tuple[Pick, ...]:

@@ -96,7 +96,7 @@ class Posterior(Choice):
     def worth(self, options: Options, random: Random) -> Array:
         """The indices."""
         upper = self._posteriors.upper_index
-        estimates = (self._execution.best_option(options.only(at), upper, self.focus) for at in range(len(options)))
+        estimates = (self._execution.best_option(options.only(at), upper, self.focus) for at in range(options.number))
         return np.array([e**self.focus for _, e in estimates]) * upper[options.arm]
 
     def pick(self, options: Options, random: Random) -> Pick:

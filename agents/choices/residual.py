@@ -236,14 +236,14 @@ class Residual(Choice):
 
     def _expected(self, options: Options) -> _Expected:
         """What the weights, without those of the arms, say of F options."""
-        log_odds, effects, efforts = options.outlook or _unknown(len(options), self._features)
+        log_odds, effects, efforts = options.outlook or _unknown(options.number, self._features)
         level, slope, _, reported = self._weights[:FEATURES]
         omega = self._weights[FEATURES:][: self._features]
         log_odds = log_odds - effects @ omega
         log_help = -np.logaddexp(0.0, -(level + (1.0 + slope) * log_odds))
         fails = 1.0 - np.exp(log_help)
         log_execution, slopes = self._effort.log_execution(effort.assumed_effort(options.execution), efforts)
-        shared = np.stack([fails, fails * log_odds, log_execution, np.ones(len(options))], axis=1)
+        shared = np.stack([fails, fails * log_odds, log_execution, np.ones(options.number)], axis=1)
         of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, slopes
         gradient = np.concatenate([shared, *of_features], axis=1)
         return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))

@@ -42,7 +42,7 @@ class Follower:
             return ()
         before = choice.state()
         picks = choice.select(options, self._max_options, random)
-        assert picks, f"{choice!r} picked none of {len(options)} options"
+        assert picks, f"{choice!r} picked none of {options.number} options"
         wanted = tuple(pick.arm for pick in picks)
         if set(wanted) != set(taken):
             choice.restore(before)

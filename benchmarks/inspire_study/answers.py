@@ -70,7 +70,7 @@ class Server:
 
     def shown(self, t: int, preferences: Preferences) -> Options:
         """The options that application t is shown."""
-        batch = self._batch.under(preferences) if preferences.picks else self._batch
+        batch = self._batch.with_preferences(preferences) if preferences.picks else self._batch
         options = batch.of(int(self._row_of[t]))
         picks = self._learner.select(options, self.program.spec.policy.options, np.random.default_rng)
         return options.at(np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks], dtype=np.intp))
@@ -93,7 +93,7 @@ def teach(server: Server, world: PreferenceWorld) -> Taught:
     satisfied = set[int]()
     for t in world.rejected_applications:
         shown = server.shown(t, preferences)
-        if not len(shown):
+        if not shown.number:
             continue
         assert shown.samples is not None, "the program's cost is sampled"
         lessons = shown.samples.served(server.program.satisfied).lessons

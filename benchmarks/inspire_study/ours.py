@@ -83,7 +83,7 @@ class Onward:
     def options(self, people: Rows) -> Iterator[Options]:
         """All options of each of some people (n, F)."""
         batch, _, _ = self.proposed(people)
-        return (batch.of(number) for number in range(len(batch)))
+        return (batch.of(number) for number in range(batch.number))
 
     def every(self, people: Rows) -> tuple[Rows, ...]:
         """All options that are proposed to people (n, F), as raw rows."""

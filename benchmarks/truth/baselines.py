@@ -27,9 +27,9 @@ class Evenly(FixedChoice):
 
     def begin(self, options: Options, random: Callable[[], np.random.Generator]) -> None:
         """Put the options in a random order."""
-        order = random().permutation(len(options))
-        self._rank[options.arm[order]] = np.arange(len(options))
-        self._propensity = 1 / max(1, len(options))
+        order = random().permutation(options.number)
+        self._rank[options.arm[order]] = np.arange(options.number)
+        self._propensity = 1 / max(1, options.number)
 
     def pick(self, options: Options, random: Callable[[], np.random.Generator]) -> Pick:
         """Pick the first of the options in this order."""

@@ -155,7 +155,7 @@ def select_for_steps(
         return step_generator(program, shard.number, first_step + after)
 
     if policy.exploration:
-        coins = (step_generator(program, shard.number, first_step + after, COIN) for after in range(len(batch)))
+        coins = (step_generator(program, shard.number, first_step + after, COIN) for after in range(batch.number))
         picks = Exploration(shard.learner, policy.exploration).select_batch(batch, policy.options, random, coins)
     else:
         picks = shard.learner.select_batch(batch, policy.options, random)

@@ -319,7 +319,7 @@ class Program:
         """The changes of the options of a batch; None where they copy instances, whose raw values are known."""
         if self.generator.copies_instances:
             return None
-        people = np.repeat(np.arange(len(batch)), batch.last - batch.first)
+        people = np.repeat(np.arange(batch.number), batch.last - batch.first)
         return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
 
     def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:

@@ -243,7 +243,7 @@ class _Shard:
 
     def _with_target_cost(self, options: Options) -> Options:
         """The options with the execution probabilities that the target's cost gives."""
-        target, whose = self._target, np.zeros(len(options), dtype=np.intp)
+        target, whose = self._target, np.zeros(options.number, dtype=np.intp)
         objective, feature_of = target.objective_under(target.bundle), target.codec.feature_of
         person, arm, points, point, *_ = options
         return objective.options(person[np.newaxis], whose, arm, points, point, feature_of).of(0)

@@ -24,15 +24,15 @@ def options(probability: list[float], main: list[int], *, expected: bool = True)
     ],
 )
 def test_other_options_help_about_as_probably_by_another_main_change(probability, main, left):
-    assert options(probability, main).beside(0).arm.tolist() == left
+    assert options(probability, main).compatible_with(0).arm.tolist() == left
 
 
 def test_where_no_change_is_known_to_help_all_others_may_stand_beside_an_option():
     known = options([0.6, 0.6, 0.6], [0, 0, 0])
     flat = Options(*known[:5], known.outlook._replace(effects=np.zeros((3, 3))))
-    assert flat.beside(1).arm.tolist() == [0, 2]
-    assert known.beside(1).arm.tolist() == []
+    assert flat.compatible_with(1).arm.tolist() == [0, 2]
+    assert known.compatible_with(1).arm.tolist() == []
 
 
 def test_where_nothing_is_expected_all_others_may_stand_beside_an_option():
-    assert options([0.8, 0.5, 0.1], [0, 0, 0], expected=False).beside(1).arm.tolist() == [0, 2]
+    assert options([0.8, 0.5, 0.1], [0, 0, 0], expected=False).compatible_with(1).arm.tolist() == [0, 2]

@@ -126,14 +126,14 @@ def draw(random: Random, instances: int, people: int) -> Drawn:
 def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) -> list[Pick | None]:
     """The picks for all people: the first half as a batch, then, restored, one by one with exploration."""
     learner, batch = learner_of(name, drawn, artefacts), drawn.batch
-    half = len(batch) // 2
+    half = batch.number // 2
     found: list[Pick | None] = []
     for step, own in enumerate(learner.select_batch(batch.select(np.arange(half)), 1, np.random.default_rng)):
         found.append(own[0] if own else None)
         teach(learner, step, found[-1], random)
     restored = learner_of(name, drawn, artefacts)
     restored.restore(learner.state())
-    for step in range(half, len(batch)):
+    for step in range(half, batch.number):
         coin = np.random.default_rng(random.getrandbits(32))
         own = Exploration(restored, 0.3).select(batch.of(step), 1, partial(np.random.default_rng, step), coin)
         found.append(own[0] if own else None)

@@ -218,7 +218,7 @@ def picks_believing(shares: Array | None, program: Program, world: PreferenceWor
     batch = propose(program, CurrentModel.of(program, program.bundle), world.distinct)
     if shares is not None:
         preferences.restore({"editable": shares * KNOWN_PICKS, "seen": np.full(len(shares), KNOWN_PICKS)})
-        batch = batch.under(preferences)
+        batch = batch.with_preferences(preferences)
     places: Places = {}
     for t in world.rejected_applications:
         options = batch.of(int(world.row_of[t]))

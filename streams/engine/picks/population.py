@@ -74,9 +74,9 @@ def under_learned_preferences(batch: OptionBatch, program: Program, shard: int, 
     preferences = learned_preferences(state, program.name, shard)
     if preferences is None:
         return batch
-    learned = batch.under(preferences)
+    learned = batch.with_preferences(preferences)
     assert learned.samples is not None, "sampled options stay sampled"
-    return learned.replaced(samples=learned.samples._replace(is_learned=not program.closes_rounds))
+    return learned._replace(samples=learned.samples._replace(is_learned=not program.closes_rounds))
 
 
 def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatch:
@@ -86,7 +86,7 @@ def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatc
         return batch
     own, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
     cost[indices], execution[indices] = samples.cost.mean(own.costs), own.execution.mean(axis=1)
-    return batch.replaced(cost=cost, execution=execution)
+    return batch._replace(cost=cost, execution=execution)
 
 
 def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:

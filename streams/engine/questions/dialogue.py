@@ -160,7 +160,7 @@ class Dialogue:
         numbers, first_person = np.arange(len(own)), np.zeros(len(own), np.intp)
         points = np.ascontiguousarray(self._plans.targets[own])
         batch = model.objective.options(people, first_person, self._arm[own], points, numbers, program.codec.feature_of)
-        batch = batch.replaced(samples=None)
+        batch = batch._replace(samples=None)
         asked = AskedPlans(
             [_steps(self._plans, plan) for plan in own],
             None if model.objective.cost.structure is None else belief.mean_weights,

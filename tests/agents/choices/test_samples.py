@@ -104,7 +104,7 @@ def test_what_is_learned_of_a_population_changes_what_its_people_are_offered() -
     preferences = options.samples.cost.preferences()
     for _ in range(500):
         preferences.learn(Lesson(np.eye(FEATURES)[0], np.ones(FEATURES)))
-    learned = Options(*options[:6], options.samples.under(preferences))
+    learned = Options(*options[:6], options.samples.with_preferences(preferences))
     picks = [EMC(np.eye(OPTIONS, FEATURES), 5).select(each, 2, generator(0)) for each in (options, learned)]
     assert [pick.arm for pick in picks[0]] != [pick.arm for pick in picks[1]]
 

@@ -104,8 +104,8 @@ def test_every_choice_picks_among_the_options_of_every_generator(choice: str, ob
         text = f"policy: {{generator: {generator}, choice: {choice}, objective: {objective}}}"
         program = assembled(text, tmp_path, bias=BIAS, rows=ROWS)
         batch, learner = options_of(program), program.learner()
-        for person in range(len(batch)):
+        for person in range(batch.number):
             options = batch.of(person)
             picks = learner.select(options, 3, lambda: np.random.default_rng(0))
-            assert bool(picks) == bool(len(options))
+            assert bool(picks) == bool(options.number)
             assert {pick.arm for pick in picks} <= set(options.arm.tolist())

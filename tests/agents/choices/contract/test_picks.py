@@ -103,7 +103,7 @@ def test_a_batch_gives_several_options_as_single_steps_do(make: Make, script: Sc
     one_by_one, together = (Life(make(script.points)).live(script.lines).choice for _ in range(2))
     picked = together.select_batch(batch, most, np.random.default_rng)
     assert picked == [
-        one_by_one.select(batch.of(i), most, partial(np.random.default_rng, i)) for i in range(len(batch))
+        one_by_one.select(batch.of(i), most, partial(np.random.default_rng, i)) for i in range(batch.number)
     ]
     assert all(type(pick) is Pick for picks in picked for pick in picks)
     assert frozen(together) == frozen(one_by_one)

@@ -90,7 +90,7 @@ def test_what_was_learned_changes_who_the_next_options_are_for(tmp_path, option)
     believed = Preferences(prior_shares(program.cost.columns.movable))
     believed.restore({name: np.array(found) for name, found in counts(ledger).items()})
     batch = propose(program, CurrentModel.of(program, program.bundle), program.codec.encode_many([MIDDLING]))
-    samples = batch.under(believed).samples
+    samples = batch.with_preferences(believed).samples
     chosen = np.array([int(batch.arm.searchsorted(int(option.candidate))) for option in after.options])
     own = samples.at(chosen)
     assert [each.cost for each in after.options] == pytest.approx(samples.cost.mean(own.costs).tolist())
