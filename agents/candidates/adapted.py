@@ -11,7 +11,7 @@ from ..scores import models_in_words
 from .components.explanations import smallest_relaxation
 from .components.grid import Grid, Steps
 from .components.scoring_generator import ScoringGenerator, in_words
-from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space, Targeted
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
@@ -104,12 +104,10 @@ class Adapted(ScoringGenerator):
         whose = np.concatenate([EMPTY, *(rows.whose + start for rows, start in zip(made, blocks, strict=True))])
         arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
         steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
-        points = self._grid.moved(people[whose], steps)
-        others = np.setdiff1d(np.arange(len(people)), whose)
-        if self._objective.aims and len(others):
-            rest = self._by_cost().propose(people[others]).targets_of(others)
-            whose, arm, points = map(np.concatenate, zip((whose, arm, points), rest, strict=True))
-        return Proposals.of_targets(whose, arm, points)
+        options = Targeted(whose, arm, self._grid.moved(people[whose], steps))
+        if not self._objective.aims:
+            return Proposals.of_targets(options)
+        return self._completed(people, options, lambda others: self._by_cost().propose(others))
 
     def explain(self, person: Array) -> Explanation:
         """How far the instances lead, and the smallest relaxation of the rules that would help."""
@@ -239,7 +237,7 @@ class Adapted(ScoringGenerator):
 
     def _costs(self, people: Array, whose: Indices, steps: Steps) -> Array:
         targets = self._grid.moved(people[whose], steps)
-        return self._objective.cost.of_pairs(targets, people, np.arange(len(steps)), whose)
+        return self._objective.cost.of_targets(targets, people, whose)
 
     def _losses(self, people: Array, whose: Indices, steps: Steps) -> Array:
         targets = self._grid.moved(people[whose], steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -53,6 +53,28 @@ class Space(NamedTuple):
         return self.ranges.largest(raw)[:, self.feature_of] / self.scale + ROUNDING
 
 
+class Targeted(NamedTuple):
+    """P options in any order: the numbers of their people and their arms (P,), and the targets (P, D)."""
+
+    people: Indices
+    arm: Indices
+    targets: Array
+
+    @classmethod
+    def none(cls, people: Array) -> Targeted:
+        """No option of encoded people (n, D)."""
+        return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0])
+
+    @classmethod
+    def joined(cls, parts: Iterable[Targeted]) -> Targeted:
+        """All options of the parts, in their order."""
+        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
+
+    def at(self, which: Indices | Mask) -> Targeted:
+        """Some of the options."""
+        return Targeted(self.people[which], self.arm[which], self.targets[which])
+
+
 class Proposals(NamedTuple):
     """P options of n people, by person, then by arm.
 
@@ -66,14 +88,14 @@ class Proposals(NamedTuple):
     point: Indices
 
     @classmethod
-    def of_targets(cls, whose: Indices, arm: Indices, targets: Array) -> Proposals:
-        """The options with these targets (P, D), of people ``whose`` (P,) in any order."""
-        order = np.lexsort((arm, whose))
-        return cls(whose[order], arm[order], targets[order], np.arange(len(order)))
+    def of_targets(cls, options: Targeted) -> Proposals:
+        """The same options in order."""
+        order = np.lexsort((options.arm, options.people))
+        return cls(*options.at(order), np.arange(len(order)))
 
-    def targets_of(self, people: Indices) -> tuple[Indices, Indices, Array]:
-        """Whose of these ``people`` (n,) the options are, their arms, and their targets (P, D)."""
-        return people[self.people], self.arm, self.points[self.point]
+    def targets_of(self, people: Indices) -> Targeted:
+        """The options with their targets, where ``people`` (n,) are the numbers of the people."""
+        return Targeted(people[self.people], self.arm, self.points[self.point])
 
 
 class Explanation(NamedTuple):

@@ -20,7 +20,7 @@ from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
 from .components.plan_search import MOST_PLANS, Effort, Plans, distinct_leaders, find_plans, plans_to
 from .components.scored import without_parts
-from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space
+from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space, Targeted
 from .search import Search
 
 PASSES = 16
@@ -98,14 +98,8 @@ class PlanGenerator(Search):
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         planned = [self._best_of_sets(person) for person in people]
-        others = np.array([number for number, plans in enumerate(planned) if not len(plans.arm)], dtype=np.intp)
-        whose, arms, targets = super().propose(people[others]).targets_of(others)
-        planners = np.repeat(np.arange(len(people)), [len(plans.arm) for plans in planned])
-        return Proposals.of_targets(
-            np.concatenate([planners, whose]),
-            np.concatenate([*(plans.arm for plans in planned), arms]),
-            np.concatenate([*(plans.targets for plans in planned), targets]),
-        )
+        own = (Targeted(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
+        return self._completed(people, Targeted.joined([Targeted.none(people), *own]), super().propose)
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""

@@ -27,10 +27,11 @@ from .components.grid import (
     single_moves,
     without_each_change,
 )
-from .components.linear_sets import LinearSets, Solutions
+from .components.linear_sets import LinearSets
 from .components.scored import Measured, ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
-from .contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
+from .components.worst_case_sets import solve_worst_case
+from .contract import Array, Explanation, Indices, LinearScore, Objective, Proposals, Score, Space, Targeted
 
 EXHAUSTIVE = 1500
 """All targets of a person are scored where there are no more than this."""
@@ -52,22 +53,8 @@ ENOUGH = 3
 """Sets of more features are tried for people with fewer options."""
 MOST_REDUCED = 1000
 """Most rows that are scored to find changes that options do not need."""
-MOST_BEND = 0.1
-"""By how much a slack may bend, of what a person lacks, where the closed form is used."""
-TIGHTENINGS = 2
-"""How often what an option of a worst case has too much is taken back."""
 BASES = 4
 """Rows of the best scores from which a rule is broken, to explain why there is no option."""
-SLACKENINGS = 5
-"""How often the slack of a worst case is raised before a person is searched as under any model."""
-
-
-class _Options(NamedTuple):
-    """P options: the numbers of their people and their arms (P,), and the targets (P, D)."""
-
-    people: Indices
-    arm: Indices
-    targets: Array
 
 
 class _Found(NamedTuple):
@@ -146,13 +133,11 @@ class Search(ScoringGenerator):
             parts = [self._aimed_options(number, people[number], self._aimed) for number in range(len(people))]
             rest = self._cheapest(people, _without(np.arange(len(people)), parts))
             parts.append(self._not_too_dear(people, rest))
-        whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
-        return Proposals.of_targets(whose, arm, points)
+        return Proposals.of_targets(Targeted.joined(parts))
 
-    def _cheapest(self, people: Array, unsolved: Indices) -> list[_Options]:
+    def _cheapest(self, people: Array, unsolved: Indices) -> list[Targeted]:
         """The cheapest options of the people with these numbers; where options are to help, in round numbers first."""
-        none = np.zeros(0, dtype=np.intp)
-        parts = [_Options(none, none, people[:0])]
+        parts = [Targeted.none(people)]
         if self._aimed is not None:
             parts += self._in_round_numbers._searched_each(people, unsolved)
             unsolved = _without(unsolved, parts)
@@ -162,14 +147,13 @@ class Search(ScoringGenerator):
             unsolved = unsolved[others]
         return parts + self._searched_each(people, unsolved)
 
-    def _not_too_dear(self, people: Array, parts: Sequence[_Options]) -> _Options:
+    def _not_too_dear(self, people: Array, parts: Sequence[Targeted]) -> Targeted:
         """The options that cost at most ``dearest`` times the person's cheapest."""
-        whose, arm, points = map(np.concatenate, zip(*parts, strict=True))
-        cost = self._objective.cost.of_pairs(points, people, np.arange(len(points)), whose)
+        options = Targeted.joined(parts)
+        cost = self._objective.cost.of_targets(options.targets, people, options.people)
         cheapest = np.full(len(people), np.inf)
-        np.minimum.at(cheapest, whose, cost)
-        keep = cost <= self._dearest * cheapest[whose]
-        return _Options(whose[keep], arm[keep], points[keep])
+        np.minimum.at(cheapest, options.people, cost)
+        return options.at(cost <= self._dearest * cheapest[options.people])
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
@@ -213,14 +197,14 @@ class Search(ScoringGenerator):
         other._grid = Grid(self.space, rounded=True)
         return other
 
-    def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> _Options:
+    def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> Targeted:
         """The options of a person with this number that are most probably carried out and help."""
         options = aimed.options(person, *self._model())
         arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
         # Large sets share arms: the best of each counts.
         _, first = np.unique(arms, return_index=True)
         first.sort()
-        return _Options(np.full(len(first), number), arms[first], options.rows[first])
+        return Targeted(np.full(len(first), number), arms[first], options.rows[first])
 
     # --- linear scores -----------------------------------------------------------------------------------------------
 
@@ -234,68 +218,23 @@ class Search(ScoringGenerator):
             return None
         return LinearSets(self._grid, score, goal.required, self._most_changes)
 
-    def _solved(self, people: Array, linear: LinearSets) -> tuple[_Options, Indices]:
+    def _solved(self, people: Array, linear: LinearSets) -> tuple[Targeted, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
         score, goal = self._model()
         if isinstance(score, WorstCase):
-            solutions, rows, sure = self._solved_for_the_worst(people, linear, score)
+            solutions, sure = solve_worst_case(people, linear, score, goal)
         else:
-            solutions, rows, sure = *self._moved(people, linear.solve(people)), np.ones(len(people), dtype=np.bool_)
-        good = self.space.allowed(rows) & goal.reached(score(rows))
+            solutions, sure = linear.solve(people), np.ones(len(people), dtype=np.bool_)
+        options = Targeted(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
+        good = self.space.allowed(options.targets) & goal.reached(score(options.targets))
         solved = ~solutions.accepted & sure
-        solved[solutions.people[~good]] = False
-        arm = self._sets.arms(solutions.steps)
-        cost = self._objective.cost.of_pairs(rows, people, np.arange(len(rows)), solutions.people)
-        order = np.lexsort((cost, arm, solutions.people))
+        solved[options.people[~good]] = False
+        cost = self._objective.cost.of_targets(options.targets, people, options.people)
+        order = np.lexsort((cost, options.arm, options.people))
         # Large sets share arms: the cheapest of each counts.
         new = np.ones(len(order), dtype=np.bool_)
-        new[1:] = np.diff(solutions.people[order]).astype(bool) | np.diff(arm[order]).astype(bool)
-        keep = order[new & solved[solutions.people[order]]]
-        return _Options(solutions.people[keep], arm[keep], rows[keep]), np.flatnonzero(~solved)
-
-    def _moved(self, people: Array, solutions: Solutions) -> tuple[Solutions, Array]:
-        """Solutions with their targets (P, D)."""
-        return solutions, self._grid.moved(people[solutions.people], solutions.steps)
-
-    def _solved_for_the_worst(
-        self, people: Array, linear: LinearSets, score: WorstCase
-    ) -> tuple[Solutions, Array, Mask]:
-        """The closed form for a score with a slack, which depends on the target; and for whom it is near the optimum.
-
-        The slack is taken as linear around each person. By how much it bends above that for the worst of their options
-        is added until it covers all of them; what an option has too much is taken back then. Where it bends much, one
-        far target would make the near ones dear.
-        """
-        slopes, own = score.slopes(people), score.slack(people)
-        bend = np.zeros(len(people))
-        solutions, rows = self._moved(people, linear.solve(people, slopes, own))
-        for _ in range(SLACKENINGS):
-            whose = solutions.people
-            straight = own[whose] + (slopes[whose] * (rows - people[whose])).sum(axis=1)
-            needed = bend.copy()
-            np.maximum.at(needed, whose, score.slack(rows) - straight)
-            if not (needed > bend).any():
-                break
-            bend = needed
-            solutions, rows = self._moved(people, linear.solve(people, slopes, own + bend))
-        for _ in range(TIGHTENINGS):
-            solutions, rows = self._tightened(people, slopes, linear, score, solutions, rows)
-        missing = own - linear.excess(people)
-        sure = np.isin(np.arange(len(people)), solutions.people) & (bend <= MOST_BEND * missing)
-        return solutions, rows, sure
-
-    def _tightened(
-        self, people: Array, slopes: Array, linear: LinearSets, score: WorstCase, solutions: Solutions, rows: Array
-    ) -> tuple[Solutions, Array]:
-        """The same solutions with less of the changes, where the worst case still reaches the goal."""
-        _, goal = self._model()
-        slack = score.slack(rows)
-        excess = linear.excess(rows) - slack
-        steps = linear.tightened(people, slopes, solutions, np.maximum(excess, 0.0))
-        fewer = self._grid.moved(people[solutions.people], steps)
-        holds = goal.reached(score(fewer))
-        steps[~holds] = solutions.steps[~holds]
-        return solutions._replace(steps=steps), np.where(holds[:, np.newaxis], fewer, rows)
+        new[1:] = np.diff(options.people[order]).astype(bool) | np.diff(options.arm[order]).astype(bool)
+        return options.at(order[new & solved[options.people[order]]]), np.flatnonzero(~solved)
 
     # --- one person --------------------------------------------------------------------------------------------------
 
@@ -311,11 +250,11 @@ class Search(ScoringGenerator):
             return self._searched(person)
         return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), True)
 
-    def _searched_each(self, people: Array, numbers: Indices) -> list[_Options]:
+    def _searched_each(self, people: Array, numbers: Indices) -> list[Targeted]:
         """What a search finds for each of the people with these numbers."""
         options_of = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
         return [
-            _Options(
+            Targeted(
                 np.full(len(options), number),
                 np.array(list(options), dtype=np.intp),
                 np.array(list(options.values())).reshape(-1, people.shape[1]),
@@ -402,8 +341,7 @@ class Search(ScoringGenerator):
     def _measured(self, person: Array, steps: Steps) -> Measured:
         score, goal = self._model()
         rows = self._grid.targets(person, steps)
-        scores, none = score(rows), np.zeros(len(rows), dtype=np.intp)
-        cost = self._objective.cost.of_pairs(rows, person[np.newaxis], np.arange(len(rows)), none)
+        scores, cost = score(rows), self._objective.cost.of_targets(rows, person)
         allowed = self.space.allowed(rows)
         return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
 
@@ -432,7 +370,7 @@ class Search(ScoringGenerator):
         return smallest_relaxation(self._question(person), near, searched)
 
 
-def _without(numbers: Indices, parts: Sequence[_Options]) -> Indices:
+def _without(numbers: Indices, parts: Sequence[Targeted]) -> Indices:
     """The numbers of the people who have none of these options."""
     served = [part.people for part in parts]
     return np.setdiff1d(numbers, np.concatenate(served)) if served else numbers

@@ -78,6 +78,12 @@ class Cost(Parametrised, ABC):
         Both are encoded and scaled to [0, 1].
         """
 
+    def of_targets(self, targets: Array, people: Array, whose: Indices | None = None) -> Array:
+        """Costs (P,) of targets (P, D), for the people ``whose`` (P,) of (n, D), or all for one person (D,)."""
+        if whose is None:
+            people, whose = people[np.newaxis], np.zeros(len(targets), dtype=np.intp)
+        return self.of_pairs(targets, people, np.arange(len(targets)), whose)
+
     def __call__(self, candidates: Array, people: Array) -> Array:
         """Costs of shape (n, K) for candidates (K, D) and people (n, D): the same bits."""
         whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))

@@ -130,7 +130,7 @@ def cheapest(
     codec: FeatureCodec, people: Floats, whose: NDArray[np.intp], targets: Floats, seconds: float = 0.0
 ) -> Options:
     """The cheapest of the targets (P, D) of each of ``people`` (n, D)."""
-    cost = L1().of_pairs(targets, people, np.arange(len(targets)), whose)
+    cost = L1().of_targets(targets, people, whose)
     order = np.lexsort((cost, whose))
     first = order[np.unique(whose[order], return_index=True)[1]]
     changes = changed_features(codec, people[whose[first]], targets[first]).sum(axis=1).astype(np.float64)

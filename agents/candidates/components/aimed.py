@@ -228,9 +228,7 @@ class AimedSearch:
     def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool = False) -> Targets:
         """The targets of rows of steps (R, M). Unless the ``whole`` is asked for, rejected ones count as no help."""
         rows = self._grid.targets(person, steps)
-        one, none = person[np.newaxis], np.zeros(len(rows), dtype=np.intp)
-        cost = self._objective.cost.of_pairs(rows, one, np.arange(len(rows)), none)
-        scores = score(rows)
+        cost, scores = self._objective.cost.of_targets(rows, person), score(rows)
         accepted = self._space.allowed(rows) & goal.reached(scores)
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))

@@ -32,7 +32,7 @@ CATEGORY_COST = 2.0
 
 
 class Solutions(NamedTuple):
-    """P options of n people, by person: ``people`` (P,) and ``steps`` (P, M).
+    """P options of n people, by person: ``people`` (P,), ``steps`` (P, M) and ``targets`` (P, D).
 
     ``best`` (n, M) are the steps to the highest score within each person's reach, ``accepted`` (n,) says who has enough
     already: they are given no options here.
@@ -40,6 +40,7 @@ class Solutions(NamedTuple):
 
     people: Indices
     steps: Steps
+    targets: Array
     best: Steps
     accepted: Mask
 
@@ -100,7 +101,8 @@ class LinearSets:
         accepted = counts < 0
         counts[accepted] = 0
         kept = steps[np.arange(MOST_OPTIONS) < counts[:, np.newaxis]]
-        return Solutions(np.repeat(np.arange(count), counts), kept, best, accepted)
+        whose = np.repeat(np.arange(count), counts)
+        return Solutions(whose, kept, self._grid.moved(people[whose], kept), best, accepted)
 
     def _models(self, people: Array, slopes: Array | None, less: Array) -> tuple[Array, Array, float]:
         """Everybody's weights (n, D) or (1, D), biases (n,), and the log odds that must be exceeded."""
@@ -114,8 +116,8 @@ class LinearSets:
         # A product of matrices would depend on the other rows.
         return np.asarray((rows * self._weights).sum(axis=1) + self._bias - self._required)
 
-    def tightened(self, people: Array, slopes: Array, solutions: Solutions, excess: Array) -> Steps:
-        """The steps of options, (P, M), without the surplus: log odds ``excess`` (P,) beyond what each needs.
+    def tightened(self, people: Array, slopes: Array, solutions: Solutions, excess: Array) -> Solutions:
+        """The options without the surplus: log odds ``excess`` (P,) beyond what each needs.
 
         ``slopes`` (n, D) are those of ``solve``.
 
@@ -126,7 +128,8 @@ class LinearSets:
         fewest, most = self._grid.limits(whose)
         rules = self._grid.layout, (fewest, most), np.ascontiguousarray(weights)
         give_back(whose, rules, np.ascontiguousarray(excess), steps)
-        return np.sign(solutions.steps) * steps
+        steps = np.sign(solutions.steps) * steps
+        return solutions._replace(steps=steps, targets=self._grid.moved(whose, steps))
 
 
 @cache

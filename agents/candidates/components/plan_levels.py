@@ -68,13 +68,13 @@ class PlanLevels(NamedTuple):
         if isinstance(cost, Causal):
             weights, mass = cost.prior.examples(SAMPLES)
             return plan_tables(cost.structure, self.lattice, weights), mass
-        rows, person = self.single, self.person[np.newaxis]
-        numbers, first_person = np.arange(len(rows)), np.zeros(len(rows), np.intp)
+        rows = self.single
         if isinstance(cost, SampledCost):
-            each = np.minimum(cost.costs(cost.shifts(rows, person, numbers, first_person)), IMPOSSIBLE)
+            shifts = cost.shifts(rows, self.person[np.newaxis], np.arange(len(rows)), np.zeros(len(rows), np.intp))
+            each = np.minimum(cost.costs(shifts), IMPOSSIBLE)
             each = each[:, np.linspace(0, each.shape[1] - 1, SAMPLES).astype(np.intp)]
         else:
-            each = cost.of_pairs(rows, person, numbers, first_person)[:, np.newaxis]
+            each = cost.of_targets(rows, self.person)[:, np.newaxis]
         return additive_tables(self.lattice, each), np.full(each.shape[1], 1.0 / each.shape[1])
 
     def costs(self, cost: Cost, levels: Indices, order: Indices) -> PlanCosts:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 
 from ...goals import Goal
 from ...objective import Objective
 from ...scores import digits_apart, rounded_down
-from ..contract import Array, CandidateGenerator, Mask, Score, Space
+from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space, Targeted
 from .explanations import Question
 
 
@@ -34,6 +35,13 @@ class ScoringGenerator(CandidateGenerator):
     @abstractmethod
     def _relaxed(self, space: Space) -> CandidateGenerator:
         """The same generator under the same model, with other rules of the features."""
+
+    def _completed(self, people: Array, options: Targeted, propose: Callable[[Array], Proposals]) -> Proposals:
+        """Options of encoded people (n, D), with those that ``propose`` has for the people without."""
+        others = np.setdiff1d(np.arange(len(people)), options.people)
+        if not len(others):
+            return Proposals.of_targets(options)
+        return Proposals.of_targets(Targeted.joined([options, propose(people[others]).targets_of(others)]))
 
     def _question(self, person: Array) -> Question:
         """What would be an option of a person (D,)."""

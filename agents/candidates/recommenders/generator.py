@@ -10,7 +10,7 @@ import numpy as np
 
 from ...goals import Goal
 from ..components.grid import Steps
-from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
+from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space, Targeted
 from ..search import Search
 from .contract import Bounds, Recommender, Task, gained, task_of
 from .maximal_success import MaximalSuccess
@@ -70,28 +70,22 @@ class RecommenderGenerator(Search):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        whose, arm, points = self._planned(people)
-        others = np.setdiff1d(np.arange(len(people)), whose)
-        rest = super().propose(people[others]).targets_of(others)
-        return Proposals.of_targets(
-            np.concatenate([whose, rest[0]]), np.concatenate([arm, rest[1]]), np.concatenate([points, rest[2]])
-        )
+        return self._completed(people, self._planned(people), super().propose)
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
-        if count := len(self._planned(person[np.newaxis])[0]):
+        if count := len(self._planned(person[np.newaxis]).arm):
             raise ValueError(f"{count} options are feasible for this person")
         return super().explain(person)
 
     def _relaxed(self, space: Space) -> RecommenderGenerator:
         return type(self)(space, self._objective, *self._model())
 
-    def _planned(self, people: Array) -> tuple[Indices, Indices, Array]:
-        """The recommender's options: whose they are, their arms (P,), and the targets (P, D)."""
+    def _planned(self, people: Array) -> Targeted:
+        """The recommender's options."""
         score, goal = self._model()
-        none: Indices = np.zeros(0, dtype=np.intp)
         if not (isinstance(score, LinearScore) and 0.0 < goal.required < 1.0) or not len(self._column):
-            return none, none, people[:0]
+            return Targeted.none(people)
         task, most = self._task(people, score, goal.required)
         recommender = self.recommender(self._difficulty[self._grid.features], self._beta)
         rows, parts = np.arange(len(people)), list[tuple[Indices, Steps]]()
@@ -114,7 +108,7 @@ class RecommenderGenerator(Search):
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)
         keep = np.flatnonzero(good)[first]
-        return whose[keep], arm[keep], points[keep]
+        return Targeted(whose[keep], arm[keep], points[keep])
 
     def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
         """What the people lack, by movable feature (n, M), and the most helpful steps of each."""

@@ -91,9 +91,7 @@ class Dialogue:
 
         The search has other costs, which are not bounded by the cap of a sampled cost.
         """
-        targets = self._plans.targets
-        plans, first_person = np.arange(len(targets)), np.zeros(len(targets), np.intp)
-        return float(objective.cost.of_pairs(targets, self._person[np.newaxis], plans, first_person).min())
+        return float(objective.cost.of_targets(self._plans.targets, self._person).min())
 
     def after(self, answers: Sequence[int]) -> Belief:
         """The belief after these answers. Raise ``ValueError`` where one of them was not offered."""

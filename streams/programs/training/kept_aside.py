@@ -178,7 +178,7 @@ def _asked(
 
     def cheapest(proposals: Proposals) -> Offer:
         whose, targets = unsaved.best_options(proposals, people, 1)
-        costs = unsaved.objective.cost.of_pairs(targets, people, np.arange(len(targets)), whose)
+        costs = unsaved.objective.cost.of_targets(targets, people, whose)
         return Offer(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
