@@ -20,7 +20,7 @@ class compiled(Generic[P, R]):
     Numba is imported at the first call, so programs that call no compiled function do not wait for it. A compiled
     function may call others of its own file only: the cached code is renewed when that file changes, and would miss
     changes of other files. Of constants of other files it may read ``ROUNDING`` only. For the same reason its arguments
-    are arrays, numbers and plain tuples of them, no types of other files.
+    are arrays, numbers and tuples of them, and named tuples stand in its file.
     """
 
     __wrapped__: Any

@@ -206,8 +206,7 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
     levels, [last] = levels_to(space, person, target[np.newaxis])
     order = _in_order(levels, last, cost)
     tables, probability = levels.tables(cost)
-    entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
-    parts = costs_of_steps(last, order, entries, (*tables,)) @ probability
+    parts = costs_of_steps(last, order, levels.lattice.levels, tables) @ probability
     return PlanSteps(levels.lattice.features[order], levels.after(last, order), parts)
 
 
@@ -225,6 +224,5 @@ def _in_order(levels: PlanLevels, last: Indices, cost: Cost) -> Indices:
     """The steps to levels (M,), in the order that is expected to cost least, (K,)."""
     tables, probability = levels.tables(cost)
     order = np.empty(levels.lattice.steps[last].sum(), np.intp)
-    entries = levels.lattice.first, levels.lattice.steps, levels.lattice.path
-    cheapest_order(last, entries, (*tables,), probability, order)
+    cheapest_order(last, levels.lattice.levels, tables, probability, order)
     return order

@@ -132,8 +132,7 @@ class Person:
         """The order of the steps to a target (M,) that costs least under weights (P,), (1, K)."""
         tables = plan_tables(self._study.structure, self.lattice, weights[np.newaxis])
         order = np.empty(max(1, int(self.lattice.steps[levels].sum())), np.intp)
-        entries = self.lattice.first, self.lattice.steps, self.lattice.path
-        cheapest_order(levels, entries, (*tables,), np.ones(1), order)
+        cheapest_order(levels, self.lattice.levels, tables, np.ones(1), order)
         return order[np.newaxis]
 
     def steps(self, levels: Indices, order: Indices) -> list[Step]:

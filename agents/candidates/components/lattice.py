@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import Array, Indices
+from .plan_order import Levels
 
 
 class Lattice(NamedTuple):
@@ -27,6 +28,11 @@ class Lattice(NamedTuple):
     path: Array
     size: Array
     own: Array
+
+    @property
+    def levels(self) -> Levels:
+        """All levels, as compiled functions take them."""
+        return Levels(self.first, self.steps, self.path)
 
     @property
     def feature_of(self) -> Indices:

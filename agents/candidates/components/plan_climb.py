@@ -61,7 +61,7 @@ class PlanClimb:
     @property
     def gains(self) -> Array:
         """By how much each entry alone raises the log odds: that of its best level."""
-        gains = np.full(len(self._targets.levels[1]), -np.inf)
+        gains = np.full(len(self._targets.levels.steps), -np.inf)
         np.maximum.at(gains, self._targets.entries(self._level), self._gain)
         gains[self._targets.entries(self._targets.start)] = 0.0
         return gains
@@ -72,7 +72,7 @@ class PlanClimb:
         for m in () if target is None else np.flatnonzero(target != self._targets.start):
             self._climb(BEAM, _gain, without=int(m))
         for sample in range(self._cost.shape[1]):
-            self._climb(NARROW_BEAM, partial(_gain_for_cost, sample, self._targets.tables[-1]))
+            self._climb(NARROW_BEAM, partial(_gain_for_cost, sample, self._targets.tables.stop))
 
     def _climb(self, width: int, worth: Worth, without: int | None = None) -> Indices | None:
         """The valid target (M,) of the highest score that was found first; None where there is none."""

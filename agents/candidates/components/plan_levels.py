@@ -15,7 +15,8 @@ from ...rounding import ROUNDING
 from ..contract import Array, Indices, Space
 from .grid import Grid, Steps, moves_of
 from .lattice import FeatureLevels, Lattice, lattice_of
-from .plan_tables import PlanTables, additive_tables, plan_costs, plan_tables
+from .plan_order import PlanTables
+from .plan_tables import additive_tables, plan_costs, plan_tables
 
 MOVES = 24
 """Most levels of a number, on both sides of the person's own."""

@@ -1,19 +1,18 @@
 """Which plans cost little: targets in the order of what they cost at least, and the best order of steps, compiled.
 
-``levels`` are ``first`` (M + 1,), ``steps`` (L,) and ``path`` (L, K) of a ``Lattice``. ``tables`` are the arrays of
-``PlanTables``. A row of a level for each movable feature is a target. All costs are (S,), under S samples.
+A row of a level for each movable feature is a target. All costs are (S,), under S samples. What compiled functions take
+stands in their file.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...compiled import compiled
 from ..contract import Array, Indices
-
-Levels = tuple[Indices, NDArray[np.int64], Array]
-Tables = tuple[Array, Array, Indices, Indices, Array, Array, Indices, float, float]
 
 LEAST_SAVING = 1e-9
 """A target is only of interest where it may cost less than is known already by more than this: less is rounding."""
@@ -24,19 +23,47 @@ MOST_STATES = 5000
 NEVER = 1e18
 
 
+class Levels(NamedTuple):
+    """The levels of M features: ``first`` (M + 1,), ``steps`` (L,) and ``path`` (L, K) are those of a ``Lattice``."""
+
+    first: Indices
+    steps: NDArray[np.int64]
+    path: Array
+
+
+class PlanTables(NamedTuple):
+    r"""The costs of steps under S samples: $\max(floor, own + base + \sum_q influence_q x_q)$.
+
+    ``own`` (L, K, S) is what each step to a level costs by itself. ``base`` (M, S) is what features add that stay as
+    they are. Of movable feature m the influences ``parent_first[m] : parent_first[m + 1]`` are of the movable features
+    ``parent`` (Q,) that may change, with ``influence`` (Q, S) for each unit of their values. ``own_value`` (M,) are the
+    values of the movable features before. ``sequence`` (M,) are these features, each after those that influence it.
+    ``stop`` is added once.
+    """
+
+    own: Array
+    base: Array
+    parent_first: Indices
+    parent: Indices
+    influence: Array
+    own_value: Array
+    sequence: Indices
+    floor: float
+    stop: float
+
+
 @compiled
-def own_and_extremes(target: Indices, m: int, levels: Levels, tables: Tables, added: Array) -> None:
+def own_and_extremes(target: Indices, m: int, levels: Levels, tables: PlanTables, added: Array) -> None:
     """Put into ``added`` (S,) the least that other features add to each step of feature m on the way to a target.
 
     Each influencing feature has the value before or after its own steps, whichever costs less.
     """
-    _, base, parent_first, parent, influence, own_value, _, _, _ = tables
-    _, steps, path = levels
+    steps, parent, influence = levels.steps, tables.parent, tables.influence
     for s in range(len(added)):
-        added[s] = base[m, s]
-    for q in range(parent_first[m], parent_first[m + 1]):
-        before, level = own_value[parent[q]], target[parent[q]]
-        after = path[level, steps[level] - 1] if steps[level] else before
+        added[s] = tables.base[m, s]
+    for q in range(tables.parent_first[m], tables.parent_first[m + 1]):
+        before, level = tables.own_value[parent[q]], target[parent[q]]
+        after = levels.path[level, steps[level] - 1] if steps[level] else before
         for s in range(len(added)):
             added[s] += min(influence[q, s] * before, influence[q, s] * after)
 
@@ -44,7 +71,7 @@ def own_and_extremes(target: Indices, m: int, levels: Levels, tables: Tables, ad
 @compiled
 def cheap_targets(
     levels: Levels,
-    tables: Tables,
+    tables: PlanTables,
     bound: Array,
     known: Array,
     limits: tuple[int, int, int],
@@ -63,8 +90,8 @@ def cheap_targets(
     N targets, and of more partial ones than the limit, those with the smallest keys are kept. Returned are their
     number, the key that all with smaller ones are among them, and whether targets with this very key are lost.
     """
-    first, steps, _ = levels
-    own, _, _, _, _, _, sequence, floor, stop = tables
+    first, steps = levels.first, levels.steps
+    own, sequence, floor = tables.own, tables.sequence, tables.floor
     most_steps, most_changes, most_visited = limits
     effect, least, below = promise
     movable, samples = len(sequence), len(bound)
@@ -73,7 +100,7 @@ def cheap_targets(
         m = sequence[d]
         ahead[d] = ahead[d + 1] + max(0.0, effect[first[m] : first[m + 1]].max())
     part, added = np.empty((movable + 1, samples)), np.empty((movable, samples))
-    part[0] = stop
+    part[0] = tables.stop
     used, changed = np.zeros(movable + 1, np.intp), np.zeros(movable + 1, np.intp)
     target, place = first[:-1].copy(), np.full(movable, -1)
     count, threshold, depth, are_lost, visited = 0, 1.0, 0, False, 0
@@ -144,14 +171,13 @@ def thinned(targets: Indices, lower: Array, key: Array) -> tuple[int, float]:
 
 
 @compiled
-def lower_bounds(targets: Indices, levels: Levels, tables: Tables) -> Array:
+def lower_bounds(targets: Indices, levels: Levels, tables: PlanTables) -> Array:
     """What targets (N, M) cost at least, (N, S)."""
-    _, steps, _ = levels
-    own, _, _, _, _, _, sequence, floor, stop = tables
+    steps, own, floor = levels.steps, tables.own, tables.floor
     samples = own.shape[2]
-    lower, added = np.full((len(targets), samples), stop), np.empty(samples)
+    lower, added = np.full((len(targets), samples), tables.stop), np.empty(samples)
     for row in range(len(targets)):
-        for m in sequence:
+        for m in tables.sequence:
             level = targets[row, m]
             if steps[level]:
                 own_and_extremes(targets[row], m, levels, tables, added)
@@ -162,42 +188,39 @@ def lower_bounds(targets: Indices, levels: Levels, tables: Tables) -> Array:
 
 
 @compiled
-def order_matters(target: Indices, levels: Levels, tables: Tables) -> bool:
+def order_matters(target: Indices, levels: Levels, tables: PlanTables) -> bool:
     """Whether a change of one feature of the target makes that of another cheaper or dearer."""
-    _, steps, _ = levels
-    _, _, parent_first, parent, _, _, sequence, _, _ = tables
-    for m in sequence:
+    steps = levels.steps
+    for m in tables.sequence:
         if steps[target[m]]:
-            for q in range(parent_first[m], parent_first[m + 1]):
-                if steps[target[parent[q]]]:
+            for q in range(tables.parent_first[m], tables.parent_first[m + 1]):
+                if steps[target[tables.parent[q]]]:
                     return True
     return False
 
 
 @compiled
-def step_cost(target: Indices, done: Indices, m: int, levels: Levels, tables: Tables, cost: Array) -> None:
+def step_cost(target: Indices, done: Indices, m: int, levels: Levels, tables: PlanTables, cost: Array) -> None:
     """Put into ``cost`` (S,) that of the next step of feature m, after ``done`` (M,) steps of each feature."""
-    _, _, path = levels
-    own, base, parent_first, parent, influence, own_value, _, floor, _ = tables
     for s in range(len(cost)):
-        cost[s] = own[target[m], done[m], s] + base[m, s]
-    for q in range(parent_first[m], parent_first[m + 1]):
-        j = parent[q]
-        value = path[target[j], done[j] - 1] if done[j] else own_value[j]
+        cost[s] = tables.own[target[m], done[m], s] + tables.base[m, s]
+    for q in range(tables.parent_first[m], tables.parent_first[m + 1]):
+        j = tables.parent[q]
+        value = levels.path[target[j], done[j] - 1] if done[j] else tables.own_value[j]
         for s in range(len(cost)):
-            cost[s] += influence[q, s] * value
+            cost[s] += tables.influence[q, s] * value
     for s in range(len(cost)):
-        cost[s] = max(floor, cost[s])
+        cost[s] = max(tables.floor, cost[s])
 
 
 @compiled
-def cheapest_order(target: Indices, levels: Levels, tables: Tables, probability: Array, order: Indices) -> None:
+def cheapest_order(target: Indices, levels: Levels, tables: PlanTables, probability: Array, order: Indices) -> None:
     """Put into ``order`` (K,) the steps to a target, as movable features, whose expected cost is least; then -1.
 
     A shortest path over the numbers of steps that are done of each feature; where there are too many of these, the
     cheapest next step again and again. ``probability`` (S,) is that of the samples.
     """
-    _, steps, _ = levels
+    steps = levels.steps
     order[:] = -1
     chosen = np.array([m for m in range(len(target)) if steps[target[m]]])
     if not len(chosen):
@@ -233,9 +256,9 @@ def cheapest_order(target: Indices, levels: Levels, tables: Tables, probability:
 
 
 @compiled
-def next_cheapest(target: Indices, levels: Levels, tables: Tables, probability: Array, order: Indices) -> None:
+def next_cheapest(target: Indices, levels: Levels, tables: PlanTables, probability: Array, order: Indices) -> None:
     """Put into ``order`` (K,) the steps to a target, the cheapest next one again and again; then -1."""
-    _, steps, _ = levels
+    steps = levels.steps
     done, cost = np.zeros(len(target), np.intp), np.empty(len(probability))
     for place in range(len(order)):
         least = NEVER
@@ -253,9 +276,9 @@ def next_cheapest(target: Indices, levels: Levels, tables: Tables, probability: 
 
 
 @compiled
-def least_costs(targets: Indices, longest: int, levels: Levels, tables: Tables) -> Array:
+def least_costs(targets: Indices, longest: int, levels: Levels, tables: PlanTables) -> Array:
     """What targets (n, M) of at most ``longest`` steps cost, (n, S): the best order of steps for each sample."""
-    samples = tables[0].shape[2]
+    samples = tables.own.shape[2]
     least = np.empty((len(targets), samples))
     orders, probability = np.empty((1, longest), np.intp), np.zeros(samples)
     for row in range(len(targets)):
@@ -273,9 +296,9 @@ def least_costs(targets: Indices, longest: int, levels: Levels, tables: Tables) 
 
 
 @compiled
-def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: Tables) -> Array:
+def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: PlanTables) -> Array:
     """The costs (K, S) of the steps to a target (M,) in an order (K,), 0 after the last."""
-    costs, done = np.zeros((len(order), tables[0].shape[2])), np.zeros(len(target), np.intp)
+    costs, done = np.zeros((len(order), tables.own.shape[2])), np.zeros(len(target), np.intp)
     for step in range(len(order)):
         if order[step] < 0:
             break
@@ -285,9 +308,9 @@ def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: Tabl
 
 
 @compiled
-def costs_in_order(targets: Indices, orders: Indices, levels: Levels, tables: Tables) -> Array:
+def costs_in_order(targets: Indices, orders: Indices, levels: Levels, tables: PlanTables) -> Array:
     """The costs (n, S) of n plans: targets (n, M) in these orders of steps (n, K)."""
-    total = np.full((len(targets), tables[0].shape[2]), tables[8])
+    total = np.full((len(targets), tables.own.shape[2]), tables.stop)
     for plan in range(len(targets)):
         costs = costs_of_steps(targets[plan], orders[plan], levels, tables)
         for step in range(len(costs)):

@@ -13,14 +13,13 @@ from .plan_climb import PlanClimb
 from .plan_order import (
     LEAST_SAVING,
     Levels,
-    Tables,
+    PlanTables,
     cheap_targets,
     cheapest_order,
     costs_in_order,
     lower_bounds,
     order_matters,
 )
-from .plan_tables import PlanTables
 from .plan_targets import PlanTargets, ScoreLevels
 
 MOST_AT_ONCE, PORTIONS = 4096, 10
@@ -137,11 +136,13 @@ def plans_to(lattice: Lattice, tables: PlanTables, levels: Indices) -> tuple[Ind
     A target has a plan for each order of steps that costs least under a sample.
     """
     longest = int(lattice.steps[levels].sum(axis=1).max(initial=1))
-    owner, order, costs = _in_best_orders(levels, (lattice.first, lattice.steps, lattice.path), (*tables,), longest)
+    owner, order, costs = _in_best_orders(levels, lattice.levels, tables, longest)
     return owner, Plans(levels[owner], order, costs, proven=False, rows=0)
 
 
-def _in_best_orders(targets: Indices, levels: Levels, tables: Tables, longest: int) -> tuple[Indices, Indices, Array]:
+def _in_best_orders(
+    targets: Indices, levels: Levels, tables: PlanTables, longest: int
+) -> tuple[Indices, Indices, Array]:
     """The plans to targets (n, M): the target of each, its steps in order (P, K), and what it costs, (P, S)."""
     none = np.zeros((0, longest), np.intp)
     orders = [_orders(target, levels, tables, longest) for target in targets]
@@ -149,9 +150,9 @@ def _in_best_orders(targets: Indices, levels: Levels, tables: Tables, longest: i
     return owner, order, costs_in_order(targets[owner], order, levels, tables)
 
 
-def _orders(target: Indices, levels: Levels, tables: Tables, longest: int) -> Indices:
+def _orders(target: Indices, levels: Levels, tables: PlanTables, longest: int) -> Indices:
     """The orders of steps (n, K) to a target (M,) that are the best for some sample."""
-    samples = tables[0].shape[2]
+    samples = tables.own.shape[2]
     weights = np.eye(samples) if order_matters(target, levels, tables) else np.ones((1, samples))
     orders = np.empty((len(weights), longest), np.intp)
     for number, probability in enumerate(weights):

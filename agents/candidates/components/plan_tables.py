@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ...costs.causal import CostStructure
 from ...costs.plan_costs import PlanCosts
 from ..contract import Array, Indices
 from .lattice import Lattice
-
-
-class PlanTables(NamedTuple):
-    r"""The costs of steps under S samples: $\max(floor, own + base + \sum_q influence_q x_q)$.
-
-    ``own`` (L, K, S) is what each step to a level costs by itself. ``base`` (M, S) is what features add that stay as
-    they are. Of movable feature m the influences ``parent_first[m] : parent_first[m + 1]`` are of the movable features
-    ``parent`` (Q,) that may change, with ``influence`` (Q, S) for each unit of their values. ``own_value`` (M,) are the
-    values of the movable features before. ``sequence`` (M,) are these features, each after those that influence it.
-    ``stop`` is added once.
-    """
-
-    own: Array
-    base: Array
-    parent_first: Indices
-    parent: Indices
-    influence: Array
-    own_value: Array
-    sequence: Indices
-    floor: float
-    stop: float
+from .plan_order import PlanTables
 
 
 def plan_tables(structure: CostStructure, lattice: Lattice, weights: Array) -> PlanTables:

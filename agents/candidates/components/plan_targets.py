@@ -8,8 +8,7 @@ import numpy as np
 
 from ..contract import Array, Indices, Mask
 from .lattice import Lattice
-from .plan_order import Levels, Tables, least_costs, lower_bounds
-from .plan_tables import PlanTables
+from .plan_order import PlanTables, least_costs, lower_bounds
 
 ScoreLevels = Callable[[Indices], tuple[Array, Mask]]
 """The log odds (R,) of targets (R, M) of a lattice, each a level of every movable feature, and which of them count."""
@@ -39,10 +38,10 @@ class PlanTargets:
         self._score, self._longest = score, longest
         self._level = lattice.places(distinct)
         self._entry, self._count = _entries(lattice, entries)
-        self.levels: Levels = (entries.first, entries.steps, entries.path)
-        """The entries, as compiled functions take them."""
-        self.tables: Tables = (*tables._replace(own=tables.own[self._level]),)
-        """What they cost, likewise."""
+        self.levels = entries.levels
+        """The entries."""
+        self.tables = tables._replace(own=tables.own[self._level])
+        """What they cost."""
         self.bound = _dearest(entries, self.tables)
         """What the cheapest plan that is known costs under each sample, (S,); before any is, more than all."""
         self.rows = 0
@@ -116,15 +115,14 @@ class PlanTargets:
         self.bound = np.minimum(self.bound, least.min(axis=0))
 
 
-def _dearest(lattice: Lattice, tables: Tables) -> Array:
+def _dearest(lattice: Lattice, tables: PlanTables) -> Array:
     """More than any plan costs, (S,): the dearest level of each feature, at the dearest values of all others."""
-    influence, own = tables[4], tables[0]
-    added = tables[1] + np.maximum(influence, 0.0).sum(axis=0)
+    added = tables.base + np.maximum(tables.influence, 0.0).sum(axis=0)
     taken = np.arange(lattice.path.shape[1]) < lattice.steps[:, np.newaxis]
-    each = np.maximum(tables[7], own + added[lattice.feature_of][:, np.newaxis])
+    each = np.maximum(tables.floor, tables.own + added[lattice.feature_of][:, np.newaxis])
     of_level = (each * taken[:, :, np.newaxis]).sum(axis=1)
     most = np.maximum.reduceat(of_level, lattice.first[:-1]) if len(lattice.features) else of_level[:1]
-    return np.asarray(1.0 + tables[8] + most.sum(axis=0))
+    return np.asarray(1.0 + tables.stop + most.sum(axis=0))
 
 
 def _distinct(lattice: Lattice, tables: PlanTables, m: int) -> Indices:

@@ -15,7 +15,7 @@ All of it stands in one file, because compiled functions call those of their own
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,38 @@ MOST_BOUNDED = 400
 MOST_OPEN = 60
 """Intervals that wait at most."""
 
-Person = tuple[Array, Array, Array, Array]
-"""Of each of M features: own value, sign of a helpful change, theta, and the gain in log odds for a unit of change."""
 
-Features = tuple[Mask, Mask]
-"""Which of M features are free to change, and which of these stay at the end of their room."""
+class Person(NamedTuple):
+    """Of each of M features, (M,): own value, sign of a helpful change, theta, and the gain for a unit of change."""
 
-Sides = tuple[Array, Array, Mask, Mask]
-"""The changes that gain too little and those that gain enough, and for both which of them are on the convex part."""
+    own: Array
+    sign: Array
+    theta: Array
+    gain: Array
+
+
+class Features(NamedTuple):
+    """Which of M features are free to change, (M,), and which of these stay at the end of their room."""
+
+    free: Mask
+    at_end: Mask
+
+
+class Sides(NamedTuple):
+    """The changes that gain too little, (M,), and those that gain enough; and of both which are on the convex part."""
+
+    below: Array
+    above: Array
+    below_free: Mask
+    above_free: Mask
+
+
+class Known(NamedTuple):
+    """What is known of intervals: the losses at both ends, (M,), and what ``end_of`` says, (M, 3)."""
+
+    low_loss: Array
+    high_loss: Array
+    ends: Array
 
 
 @compiled
@@ -248,7 +272,7 @@ def spread(missing: float, free: Mask, room: Array, person: Person, z: Array, ch
         z[m] = common if free[m] else z[m]
         if sign[m] > 0.0 or 2.0 * room[m] < own[m]:
             least[m] = z_of(room[m], own[m], sign[m], theta[m])
-    features = (free, np.zeros(count, dtype=np.bool_))
+    features = Features(free, np.zeros(count, dtype=np.bool_))
     slopes = (np.empty(count), np.empty(count))
     for _ in range(NEWTON_STEPS):
         convex, rest, above, below = gained_at(missing, features, room, person, z, change, slopes)
@@ -362,20 +386,17 @@ def respond(
     low: Array,
     high: Array,
     person: Person,
-    known: tuple[Array, Array, Array],
+    known: Known,
     z: Array,
     change: Array,
     from_root: Mask,
 ) -> tuple[float, float]:
-    """Write every feature's best change in its interval at a log ``price``; return the values' sum, and the gain.
-
-    What is ``known`` of the intervals are the losses at their ends, and what ``end_of`` says (M, 3).
-    """
+    """Write every feature's best change in its interval at a log ``price``; return the values' sum, and the gain."""
     own, sign, theta, gain = person
-    low_loss, high_loss, ends = known
+    ends = known.ends
     total, gained, unit = 0.0, 0.0, math.exp(price)
     for m in range(len(own)):
-        interval = (low[m], high[m], low_loss[m], high_loss[m])
+        interval = (low[m], high[m], known.low_loss[m], known.high_loss[m])
         feature = (own[m], sign[m], theta[m], gain[m])
         end = (ends[m, 0], ends[m, 1], ends[m, 2])
         change[m], value, root, from_root[m] = best_change(price, unit * gain[m], interval, end, feature, z[m])
@@ -394,7 +415,7 @@ def refined(
 
     Where these alone gain too much, the one of the largest loss is made smaller.
     """
-    sign, gain = person[1], person[3]
+    own, sign, theta, gain = person
     rest, dearest, most = missing, -1, 0.0
     for m in range(len(change)):
         plan[m] = change[m]
@@ -402,7 +423,7 @@ def refined(
             plan[m] = 0.0
             continue
         rest -= gain[m] * change[m]
-        loss = loss_of(change[m], person[0][m], sign[m], person[2][m])
+        loss = loss_of(change[m], own[m], sign[m], theta[m])
         if sign[m] > 0.0 and loss > most:
             dearest, most = m, loss
     if rest > 0.0:
@@ -425,15 +446,14 @@ def kept(loss: float, change: Array, best: float, plan: Array) -> float:
 
 
 @compiled
-def describe(low: Array, high: Array, person: Person, known: tuple[Array, Array, Array]) -> float:
-    """Write what is known of intervals: the losses at both ends, and ``end_of`` (M, 3); return their largest gain."""
+def describe(low: Array, high: Array, person: Person, known: Known) -> float:
+    """Write what is known of intervals; return their largest gain."""
     own, sign, theta, gain = person
-    low_loss, high_loss, ends = known
-    reach = 0.0
+    ends, reach = known.ends, 0.0
     for m in range(len(own)):
         reach += gain[m] * high[m]
-        low_loss[m] = loss_of(low[m], own[m], sign[m], theta[m])
-        high_loss[m] = loss_of(high[m], own[m], sign[m], theta[m])
+        known.low_loss[m] = loss_of(low[m], own[m], sign[m], theta[m])
+        known.high_loss[m] = loss_of(high[m], own[m], sign[m], theta[m])
         ends[m, 0], ends[m, 1], ends[m, 2] = end_of(high[m], (own[m], sign[m], theta[m], gain[m]))
     return reach
 
@@ -441,9 +461,9 @@ def describe(low: Array, high: Array, person: Person, known: tuple[Array, Array,
 @compiled
 def alike(sides: Sides) -> bool:
     """Whether both sides differ by nothing but changes on the convex parts."""
-    first, second, first_free, second_free = sides
-    for m in range(len(first)):
-        if first_free[m] != second_free[m] or not (first_free[m] or first[m] == second[m]):
+    below, above, below_free, above_free = sides
+    for m in range(len(below)):
+        if below_free[m] != above_free[m] or not (below_free[m] or below[m] == above[m]):
             return False
     return True
 
@@ -457,9 +477,9 @@ def plan_between(
     The price is infinite where no convex part is inside its room.
     """
     own, sign, theta, gain = person
-    loss = refined(missing, sides[0], sides[2], room, person, z, change)
+    loss = refined(missing, sides.below, sides.below_free, room, person, z, change)
     for m in range(len(own)):
-        if loss < math.inf and sides[2][m] and change[m] < room[m]:
+        if loss < math.inf and sides.below_free[m] and change[m] < room[m]:
             exact, _ = log_slope(z[m], own[m], sign[m], theta[m], gain[m])
             return loss, exact
     return loss, math.inf
@@ -471,7 +491,7 @@ def bounded(
     intervals: tuple[Array, Array],
     room: Array,
     person: Person,
-    known: tuple[Array, Array, Array],
+    known: Known,
     roots: tuple[Array, Array],
     sides: Sides,
     plan: Array,
@@ -479,11 +499,10 @@ def bounded(
     """Raise the dual's bound until the prices just below and above the required gain meet, or no plan can be better.
 
     The ``task`` is what is missing, the first log price, and the loss of the best plan. Return the loss of the best
-    plan, the last price, and the gain of the first of the ``sides``: infinite when nothing is left to be searched.
+    plan, the last price, and the gain of the side below: infinite when nothing is left to be searched.
     """
     missing, price, best = task
-    first, second, first_free, second_free = sides
-    change, free = np.empty(len(first)), np.empty(len(first), dtype=np.bool_)
+    change, free = np.empty(len(sides.below)), np.empty(len(sides.below), dtype=np.bool_)
     bound, below, above, stride = -math.inf, -math.inf, math.inf, 0.1
     below_bound, above_bound, below_gain, above_gain = 0.0, 0.0, 0.0, 0.0
     for _ in range(DUAL_STEPS):
@@ -494,12 +513,12 @@ def bounded(
             return best, price, math.inf
         if gained < missing:
             below, below_bound, below_gain = price, here, gained
-            copy_to(first, change)
-            copy_to(first_free, free)
+            copy_to(sides.below, change)
+            copy_to(sides.below_free, free)
         else:
             above, above_bound, above_gain = price, here, gained
-            copy_to(second, change)
-            copy_to(second_free, free)
+            copy_to(sides.above, change)
+            copy_to(sides.above_free, free)
         if below == -math.inf or above == math.inf:
             if abs(price) > LARGEST_PRICE:
                 # The intervals' lowest ends gain enough, or all of them together hardly do.
@@ -529,19 +548,17 @@ def best_of_sides(
     missing: float, best: float, sides: Sides, room: Array, person: Person, z: Array, change: Array, plan: Array
 ) -> float:
     """Keep the side that gains enough, or a plan made of either side, where it is better; return the least loss."""
-    first, second, first_free, second_free = sides
-    best = kept(total_loss(second, person), second, best, plan)
-    best = kept(refined(missing, first, first_free, room, person, z, change), change, best, plan)
-    return kept(refined(missing, second, second_free, room, person, z, change), change, best, plan)
+    best = kept(total_loss(sides.above, person), sides.above, best, plan)
+    best = kept(refined(missing, sides.below, sides.below_free, room, person, z, change), change, best, plan)
+    return kept(refined(missing, sides.above, sides.above_free, room, person, z, change), change, best, plan)
 
 
 @compiled
 def widest_jump(sides: Sides, gain: Array) -> int:
     """The feature whose change differs most between the sides, by its gain."""
-    first, second = sides[0], sides[1]
-    widest = 0
+    below, above, widest = sides.below, sides.above, 0
     for m in range(len(gain)):
-        if gain[m] * abs(second[m] - first[m]) > gain[widest] * abs(second[widest] - first[widest]):
+        if gain[m] * abs(above[m] - below[m]) > gain[widest] * abs(above[widest] - below[widest]):
             widest = m
     return widest
 
@@ -555,10 +572,10 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
     own, sign, theta, gain = person
     count = len(own)
     z, root_z, change, free = np.empty(count), np.full(count, SMALLEST_CHANGE), np.empty(count), np.ones(count) > 0.0
-    known = (np.empty(count), np.empty(count), np.empty((count, 3)))
+    known = Known(np.empty(count), np.empty(count), np.empty((count, 3)))
     low, high, start = np.empty((MOST_OPEN + 2, count)), np.empty((MOST_OPEN + 2, count)), np.zeros(MOST_OPEN + 2)
-    first, second = np.empty(count), np.empty(count)
-    sides = (first, second, np.ones(count) > 0.0, np.ones(count) > 0.0)
+    below, above = np.empty(count), np.empty(count)
+    sides = Sides(below, above, np.ones(count) > 0.0, np.ones(count) > 0.0)
     low[0] = 0.0
     copy_to(high[0], room)
     copy_to(plan, room)
@@ -586,17 +603,17 @@ def least_loss(missing: float, room: Array, person: Person, plan: Array) -> bool
             continue
         best = best_of_sides(missing, best, sides, room, person, z, change, plan)
         widest = widest_jump(sides, gain)
-        cut = first[widest] + (missing - below_gain) / gain[widest]
+        cut = below[widest] + (missing - below_gain) / gain[widest]
         if cut <= highs[widest]:
-            copy_to(change, first)
+            copy_to(change, below)
             change[widest] = cut
             best = kept(total_loss(change, person), change, best, plan)
-        jump = second[widest] - first[widest]
+        jump = above[widest] - below[widest]
         if gain[widest] * abs(jump) <= 1e-9 * missing:
             continue
         if waiting >= MOST_OPEN:
             return False
-        cut = min(max(cut, first[widest] + 0.05 * jump), second[widest] - 0.05 * jump)
+        cut = min(max(cut, below[widest] + 0.05 * jump), above[widest] - 0.05 * jump)
         for part in (waiting, waiting + 1):
             copy_to(low[part], lows)
             copy_to(high[part], highs)
@@ -624,7 +641,7 @@ def plan_people(missing: Array, people: Array, room: Array, model: tuple[Array, 
                 rooms[count], where[count] = room[i, d], d
                 reach += gain[d] * room[i, d]
                 count += 1
-        person = (own[:count], signs[:count], thetas[:count], gains[:count])
+        person = Person(own[:count], signs[:count], thetas[:count], gains[:count])
         if reach <= missing[i]:
             copy_to(plan, rooms[:count])
         else:
@@ -639,7 +656,7 @@ def plan_people(missing: Array, people: Array, room: Array, model: tuple[Array, 
 @compiled
 def trim(missing: float, person: Person, plan: Array) -> None:
     """Take back what a plan gains too much, where a smaller change is never less likely."""
-    _, sign, _, gain = person
+    sign, gain = person.sign, person.gain
     surplus = -missing
     for m in range(len(plan)):
         surplus += gain[m] * plan[m]

@@ -129,9 +129,9 @@ def test_plans_are_valid_and_cost_what_the_formula_says(seed: int) -> None:
 def test_what_a_target_costs_at_least_is_no_more_than_in_any_order(seed: int) -> None:
     drawn = case(seed)
     rows = np.array(list(targets(drawn)))
-    levels = (drawn.lattice.first, drawn.lattice.steps, drawn.lattice.path)
-    lower = lower_bounds(rows, levels, tuple(drawn.tables))
-    least = least_costs(rows, EFFORT.steps, levels, tuple(drawn.tables))
+    levels = drawn.lattice.levels
+    lower = lower_bounds(rows, levels, drawn.tables)
+    least = least_costs(rows, EFFORT.steps, levels, drawn.tables)
     for target, bound, found in zip(rows, lower, least, strict=True):
         every = np.array([cost(drawn, target, order) for order in orders(drawn.lattice, target)])
         assert (bound <= every.min(axis=0) + 1e-9).all()
@@ -143,10 +143,10 @@ def test_what_a_target_costs_at_least_is_no_more_than_in_any_order(seed: int) ->
 def test_steps_are_in_the_order_that_is_expected_to_cost_least(seed: int) -> None:
     drawn = case(seed, samples=3)
     target = max(targets(drawn), key=lambda target: drawn.lattice.steps[target].sum())
-    levels, probability = (drawn.lattice.first, drawn.lattice.steps, drawn.lattice.path), np.array([0.2, 0.5, 0.3])
+    levels, probability = drawn.lattice.levels, np.array([0.2, 0.5, 0.3])
     order = np.empty((1, EFFORT.steps), np.intp)
-    cheapest_order(target, levels, tuple(drawn.tables), probability, order[0])
-    expected = costs_in_order(target[np.newaxis], order, levels, tuple(drawn.tables))[0] @ probability
+    cheapest_order(target, levels, drawn.tables, probability, order[0])
+    expected = costs_in_order(target[np.newaxis], order, levels, drawn.tables)[0] @ probability
     every = [cost(drawn, target, each) @ probability for each in orders(drawn.lattice, target)]
     assert expected == pytest.approx(min(every))
 
