@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,15 @@ from .contract import Array, Choice, Pick, Pull, Random, State
 # One is made for every pick. This is several times as fast as a call of the class.
 _pick = partial(tuple.__new__, Pick)
 _NONE: Indices = np.zeros(0, dtype=np.intp)
+
+
+class Constants(NamedTuple):
+    """K ``arms``, and of the formula: ``prior`` K lambda, ``root`` sqrt(lambda), ``confidence`` 2 log(1/delta)."""
+
+    arms: int
+    prior: float
+    root: float
+    confidence: float
 
 
 class LinUCB(Choice):
@@ -94,26 +103,29 @@ class LinUCB(Choice):
         self.regularisation = regularisation
         self.delta = delta
         prior = float(self.arms * regularisation)
-        self._constants = float(self.arms), prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta)
-        self._arms, self._recent = np.zeros((3, self.arms)), np.zeros(2 + window)
-        self._v, self._b, self._theta = self._arms
+        self._constants = Constants(self.arms, prior, math.sqrt(regularisation), 2.0 * math.log(1.0 / delta))
+        self._per_arm, self._total_and_bonuses = np.zeros((3, self.arms)), np.zeros(2 + window)
+        self._v, self._b, self._theta = self._per_arm
         self._v[:] = regularisation
-        self._total, self._bonuses = self._recent[:2], self._recent[2:]
+        self._total, self._bonuses = self._total_and_bonuses[:2], self._total_and_bonuses[2:]
         self._clock = np.zeros(2, dtype=np.int64)
+        self._steps, self._oldest = self._clock[:1], self._clock[1:]
 
     def begin(self, options: Options, random: Random) -> None:
         """Count the step."""
-        self._clock[0] += 1
+        self._steps[0] += 1
 
     def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option with the largest upper confidence bound, and count the pull."""
-        at = pull_best(options.arm, options.execution, _NONE, self._arms, self._recent, self._clock, self._constants)
-        return Pick(options.arm.item(at), 1.0, options.execution.item(at))
+        arm, execution = options.arm, options.execution
+        place = pull_best(arm, execution, _NONE, self._per_arm, self._total_and_bonuses, self._clock, self._constants)
+        return Pick(arm.item(place), 1.0, execution.item(place))
 
     def worth(self, options: Options, random: Random) -> Array:
         """The upper confidence bounds."""
-        at, e = options.arm, options.execution
-        return self._theta[at] * e + e * e / self._v[at] * optimism(self._recent, self._clock, self._constants)
+        arms_at, e = options.arm, options.execution
+        alpha = optimism(self._total_and_bonuses, self._clock, self._constants)
+        return self._theta[arms_at] * e + e * e / self._v[arms_at] * alpha
 
     def select_batch(
         self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
@@ -124,7 +136,7 @@ class LinUCB(Choice):
         people = batch.first, batch.last, batch.arm, batch.execution
         picked = np.empty((len(batch.first), max_options), dtype=np.intp)
         executions = np.empty(picked.shape)
-        pick_in_turn(people, picked, executions, self._arms, self._recent, self._clock, self._constants)
+        pick_in_turn(people, picked, executions, self._per_arm, self._total_and_bonuses, self._clock, self._constants)
         return list(map(_picks_of, picked.tolist(), executions.tolist()))
 
     def update(self, pull: Pull, reward: float) -> None:
@@ -145,9 +157,9 @@ class LinUCB(Choice):
         return {
             "v": self._v.copy(),
             "b": self._b.copy(),
-            "bonuses": np.roll(self._bonuses, -int(self._clock[1])),
+            "bonuses": np.roll(self._bonuses, -self._oldest.item()),
             "total": self._total.copy(),
-            "t": np.array(self._clock[0], dtype=np.int64),
+            "t": np.array(self._steps[0], dtype=np.int64),
         }
 
     def restore(self, state: State) -> None:
@@ -156,11 +168,11 @@ class LinUCB(Choice):
         self._v[:], self._b[:] = state["v"], state["b"]
         np.divide(self._b, self._v, out=self._theta)
         self._bonuses[:], self._total[:] = state["bonuses"], state["total"]
-        self._clock[:] = int(state["t"]), 0
+        self._steps[:], self._oldest[:] = state["t"], 0
 
 
 def _picks_of(arms: list[int], executions: list[float]) -> tuple[Pick, ...]:
-    """One person's picks, without those that there are not."""
+    """The picks of one person; entries of -1 are left out."""
     return tuple([_pick((arm, 1.0, e, b"")) for arm, e in zip(arms, executions, strict=True) if arm >= 0])
 
 
@@ -169,10 +181,10 @@ def pick_in_turn(
     people: tuple[Indices, Indices, Indices, Array],
     picked: Indices,
     executions: Array,
-    arms: Array,
-    recent: Array,
+    per_arm: Array,
+    total_and_bonuses: Array,
     clock: NDArray[np.int64],
-    constants: tuple[float, float, float, float],
+    constants: Constants,
 ) -> None:
     """Take the steps of n people, who get up to m options each, in place.
 
@@ -186,18 +198,19 @@ def pick_in_turn(
         own, picks = slice(first[i], last[i]), picked[i]
         count = min(len(picks), last[i] - first[i])
         for rank in range(count):
-            picks[rank] = pull_best(arm[own], execution[own], picks[:rank], arms, recent, clock, constants)
+            picks[rank] = pull_best(
+                arm[own], execution[own], picks[:rank], per_arm, total_and_bonuses, clock, constants
+            )
         for rank in range(len(picks)):
             executions[i, rank] = execution[first[i] + picks[rank]] if rank < count else 0.0
             picks[rank] = arm[first[i] + picks[rank]] if rank < count else -1
 
 
 @compiled
-def optimism(recent: Array, clock: NDArray[np.int64], constants: tuple[float, float, float, float]) -> float:
+def optimism(total_and_bonuses: Array, clock: NDArray[np.int64], constants: Constants) -> float:
     """The factor alpha of the bonuses; the arguments are those of ``pull_best``."""
-    count, prior, root, confidence = constants
-    growth = count * math.log((prior + clock[0]) / prior)
-    return float(2.0 * (root + math.sqrt(confidence + growth)) + recent[0])
+    growth = constants.arms * math.log((constants.prior + clock[0]) / constants.prior)
+    return float(2.0 * (constants.root + math.sqrt(constants.confidence + growth)) + total_and_bonuses[0])
 
 
 @compiled
@@ -205,32 +218,31 @@ def pull_best(
     arm: Indices,
     execution: Array,
     taken: Indices,
-    arms: Array,
-    recent: Array,
+    per_arm: Array,
+    total_and_bonuses: Array,
     clock: NDArray[np.int64],
-    constants: tuple[float, float, float, float],
+    constants: Constants,
 ) -> int:
     """The place of the option with the largest bound, whose pull is counted, in place.
 
     It is compiled because numpy's calls cost more than F options. ``arm`` and ``execution`` (F,) are the options,
     those at the places ``taken`` excepted, of which there are few.
-    ``arms`` (3, K) are ``v``, ``b`` and ``theta``. ``recent`` (2 + m,) are the ``total`` of ``state``, with which the
-    sum of a window of any length is right to the last bit, and a ring of the last ``bonuses``. ``clock`` (2,) is the
-    number of steps, this one included, and the ring's oldest place. ``constants`` are K, K lambda, sqrt(lambda)
-    and 2 log(1/delta).
+    ``per_arm`` (3, K) are ``v``, ``b`` and ``theta``. ``total_and_bonuses`` (2 + m,) are the ``total`` of ``state``,
+    with which the sum of a window of any length is right to the last bit, and a ring of the last ``bonuses``. ``clock``
+    (2,) is the number of steps, this one included, and the ring's oldest place.
     """
-    v, b, theta = arms[0], arms[1], arms[2]
-    total, bonuses = recent[:2], recent[2:]
-    alpha = optimism(recent, clock, constants)
-    best, bonus, at = -math.inf, 0.0, 0
-    for place in range(len(arm)):
-        if place in taken:
+    v, b, theta = per_arm[0], per_arm[1], per_arm[2]
+    total, bonuses = total_and_bonuses[:2], total_and_bonuses[2:]
+    alpha = optimism(total_and_bonuses, clock, constants)
+    best, bonus, place = -math.inf, 0.0, 0
+    for other in range(len(arm)):
+        if other in taken:
             continue
-        k, e = arm[place], execution[place]
+        k, e = arm[other], execution[other]
         q = e * e / v[k]
         score = theta[k] * e + q * alpha
         if score > best:
-            best, bonus, at = score, q, place
+            best, bonus, place = score, q, other
     oldest = clock[1]
     for number in (bonus, -bonuses[oldest]):  # compensated summation
         high = total[0] + number
@@ -240,7 +252,7 @@ def pull_best(
         total[1] = low - (total[0] - high)
     bonuses[oldest] = bonus
     clock[1] = (oldest + 1) % len(bonuses)
-    k, e = arm[at], execution[at]
+    k, e = arm[place], execution[place]
     v[k] += e * e
     theta[k] = b[k] / v[k]
-    return at
+    return place
