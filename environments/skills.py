@@ -15,6 +15,7 @@ from ..schemas.table import Table
 
 SPEC = Path(__file__).parent / "specs" / "course.yaml"
 """The program spec of this population."""
+PEOPLE = 8000
 AGES = ("under_30", "30_to_49", "50_and_over")
 HIGHEST = 10
 TALENT = 0.8
@@ -43,17 +44,17 @@ class Passing:
         return np.asarray(sigmoid((HIGHEST * X[:, self._skills].sum(axis=1) - ENOUGH) / LEVELS_PER_LOGIT))
 
 
-def skilled_people(spec: ProgramSpec, seed: int, size: int = 8000) -> Table:
-    """``size`` people as a data file of the spec at ``SPEC`` would hold them, label 1 = passed."""
+def skilled_people(spec: ProgramSpec, seed: int) -> Table:
+    """``PEOPLE`` people as a data file of the spec at ``SPEC`` would hold them, label 1 = passed."""
     random, codec = np.random.default_rng(seed), FeatureCodec(spec)
     names = [feature.name for feature in spec.features if feature.type == "integer"]
-    talent = TALENT * random.standard_normal((size, 1))
-    levels = np.clip(np.round(LEVEL + talent + 1.8 * random.standard_normal((size, len(names)))), 0, HIGHEST)
-    ages = random.integers(len(AGES), size=size)
+    talent = TALENT * random.standard_normal((PEOPLE, 1))
+    levels = np.clip(np.round(LEVEL + talent + 1.8 * random.standard_normal((PEOPLE, len(names)))), 0, HIGHEST)
+    ages = random.integers(len(AGES), size=PEOPLE)
     rows: list[dict[str, Value]] = [
         {"age_band": AGES[age], **dict(zip(names, map(int, own), strict=True))}
         for age, own in zip(ages.tolist(), levels.tolist(), strict=True)
     ]
     encoded = codec.encode_many(rows)
-    labels = (random.random(size) < Passing(codec).probability(encoded)).astype(np.int64)
+    labels = (random.random(PEOPLE) < Passing(codec).probability(encoded)).astype(np.int64)
     return Table(rows, labels, encoded)
