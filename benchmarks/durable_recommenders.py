@@ -26,7 +26,7 @@ from onward.agents.candidates.recommenders import (
     MaximalSuccess,
     MinimalL1,
     MinimalL2,
-    Plans,
+    Recommendations,
     Recommender,
 )
 from onward.agents.costs import DifficultyPosterior, attainability, plan_success, success_probability
@@ -71,7 +71,7 @@ class Found(NamedTuple):
     """The plans of all worlds' people, and the processor seconds they took."""
 
     people: Array
-    plans: Plans
+    plans: Recommendations
     error: Array
     seconds: float
 
@@ -137,7 +137,7 @@ def _found(recommender: Recommender, worlds: list[World], target: float) -> Foun
         seconds += time.process_time() - started
         parts.append(plans)
         error.append(np.abs(world.score(plans.targets) - goals))
-    joined = Plans(*map(np.concatenate, zip(*parts, strict=True)))
+    joined = Recommendations(*map(np.concatenate, zip(*parts, strict=True)))
     return Found(np.concatenate([world.people for world in worlds]), joined, np.concatenate(error), seconds)
 
 

@@ -130,8 +130,8 @@ LABEL_PRIOR = "label_prior"
 """What says whether changes help, of a policy that names nothing else."""
 
 
-def objective_of(choice: str) -> Literal["improvement", "cost"]:
-    """What a choice that serves without a spec of its own is for: the default one helps, the others compare costs."""
+def objective_for_choice(choice: str) -> Literal["improvement", "cost"]:
+    """The objective of a choice that serves without a spec of its own: the default one helps, others compare costs."""
     return "improvement" if choice == CHOICES["improvement"] else "cost"
 
 

@@ -257,7 +257,7 @@ class Adapted(ScoringGenerator):
             rows[np.arange(len(rows)), which] = farther[whose, which]
             return rows
 
-        return smallest_relaxation(self._question(person), near)
+        return smallest_relaxation(self._unserved(person), near)
 
 
 def _only(steps: Steps, feature: int) -> Steps:

@@ -18,7 +18,7 @@ from .components.effects import log_odds
 from .components.grid import Steps
 from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
-from .components.plan_search import MOST_PLANS, Effort, Plans, distinct_leaders, find_plans, plans_to
+from .components.plan_search import MOST_PLANS, Plans, SearchBudget, distinct_leaders, find_plans, plans_to
 from .components.scored import without_parts
 from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space, Targeted
 from .search import Search
@@ -147,7 +147,7 @@ class PlanGenerator(Search):
             return log_odds(scores), self.space.allowed(targets) & goal.reached(scores)
 
         tables, probability = levels.tables(self._objective.cost)
-        effort = Effort(
+        budget = SearchBudget(
             self._longest,
             self._most_changes,
             self._rows,
@@ -155,7 +155,7 @@ class PlanGenerator(Search):
             partial=4 * self._rows,
             passes=PASSES,
         )
-        plans = find_plans(levels.lattice, tables, scored, effort)
+        plans = find_plans(levels.lattice, tables, scored, budget)
         arm = self._sets.arms(_changed(levels, plans.levels))
         targets, cost = levels.rows(plans.levels), plans.costs @ probability
         return PersonPlans(targets, arm, cost, self._objective.shortfall(targets, person), plans, levels)

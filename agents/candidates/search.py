@@ -14,7 +14,7 @@ from ..goals import Goal
 from ..parameters import Interval
 from ..scores import WorstCase, models_in_words
 from .components.aimed import AimedSearch
-from .components.effects import MOVES_BY_SIZE, Effects
+from .components.effects import MOVES_BY_SIZE, SingleMoveEffects
 from .components.explanations import best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
 from .components.grid import (
@@ -281,7 +281,7 @@ class Search(ScoringGenerator):
         targets = ScoredTargets(measure, single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
         score, goal = self._model()
         single, own = targets.all, score(person[np.newaxis]).item()
-        effects = Effects.of(single.steps, single.score, single.cost, own, goal.required)
+        effects = SingleMoveEffects.of(single.steps, single.score, single.cost, own, goal.required)
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(targets.undominated()) >= ENOUGH:
                 break
@@ -367,7 +367,7 @@ class Search(ScoringGenerator):
                 return measured.steps[:0]
             return self._relaxed(relaxed)._search(person, Grid(relaxed).limits(person)).all.steps
 
-        return smallest_relaxation(self._question(person), near, searched)
+        return smallest_relaxation(self._unserved(person), near, searched)
 
 
 def _without(numbers: Indices, parts: Sequence[Targeted]) -> Indices:

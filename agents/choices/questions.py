@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ..arrays import Array, Indices, Mask
-from ..costs.particles import Answer, Particles, answer_probabilities
+from ..costs.particles import GivenAnswer, Particles, answer_probabilities
 from ..costs.plan_costs import Pool
 from ..costs.prior import Prior
 from ..costs.responses import Response
@@ -20,7 +20,7 @@ from .components.min_cost import greedy, swaps
 S = TypeVar("S")
 
 NO_ANSWER = 255
-"""The answer of somebody who would take none of the plans (``Answer.teaches``)."""
+"""The answer of somebody who would take none of the plans (``GivenAnswer.teaches``)."""
 EXHAUSTIVE = 10_000_000
 """All sets of plans are compared where their number times that of the samples is no more than this."""
 LEAST_PROBABILITY = 1e-9
@@ -219,7 +219,7 @@ class Interview(Generic[S]):
         response: Response,
         key: Sequence[int],
         rules: InterviewRules,
-        earlier: Sequence[Answer] = (),
+        earlier: Sequence[GivenAnswer] = (),
     ) -> None:
         self._pool_at, self._start, self._rules, self._earlier = pool_at, start, rules, earlier
         self._prior, self._response, self._key = prior, response, key
@@ -249,7 +249,7 @@ class Interview(Generic[S]):
                 raise ValueError(f"answer {number} is to no question: {number - 1} were asked")
             if answer != NO_ANSWER and not 0 <= answer < len(belief.question):
                 raise ValueError(f"answer {number} is {answer}: the question offered {len(belief.question)} plans")
-            given = Answer(pool.costs.only(belief.question), None if answer == NO_ANSWER else answer)
+            given = GivenAnswer(pool.costs.only(belief.question), None if answer == NO_ANSWER else answer)
             if given.teaches:
                 person.update(given)
                 taught += 1

@@ -27,7 +27,7 @@ UNSURE = 0.1
 """The share of people who could carry a plan out and would take none, or could carry out none and take one."""
 
 
-class Answer(NamedTuple):
+class GivenAnswer(NamedTuple):
     """The plans of a question, by what they cost, and the number of the one that the person would take; None: none."""
 
     offered: PlanCosts
@@ -83,7 +83,7 @@ class Particles:
     >>> offered = PlanCosts(np.eye(2), np.array([[0], [1]]), floor=0.0, stop=0.0)
     >>> (person.costs(offered) @ person.probability).round()
     array([5., 5.])
-    >>> person.update(Answer(offered, picked=1))
+    >>> person.update(GivenAnswer(offered, picked=1))
     >>> person.kinds.round(2), (person.costs(offered) @ person.probability).round()
     (array([0., 1.]), array([9., 5.]))
 
@@ -98,7 +98,7 @@ class Particles:
         self._random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(list(key))))
         self._kind = np.repeat(np.arange(len(prior.mass)), self._each)
         self._latent = self._random.standard_normal((len(self._kind), prior.latents))
-        self._answers: list[Answer] = []
+        self._answers: list[GivenAnswer] = []
         with np.errstate(divide="ignore"):
             self._log_weight = np.log(prior.mass)[self._kind] - np.log(self._each)
         self.weights = prior.weights(self._kind, self._latent)
@@ -120,7 +120,7 @@ class Particles:
         """The costs (n, S) of n plans."""
         return plans.under(self.weights)
 
-    def update(self, answer: Answer) -> None:
+    def update(self, answer: GivenAnswer) -> None:
         """Learn from an answer."""
         self._answers.append(answer)
         self._log_weight = self._log_weight + self._log_likelihood([answer], self.weights)
@@ -129,7 +129,7 @@ class Particles:
             self._resample(worn)
             self._move(np.flatnonzero(np.isin(self._kind, worn)))
 
-    def _log_likelihood(self, answers: Sequence[Answer], weights: Array) -> Array:
+    def _log_likelihood(self, answers: Sequence[GivenAnswer], weights: Array) -> Array:
         """The log likelihoods (S,) of answers under rows of weights (S, P)."""
         total = np.zeros(len(weights))
         for offered, picked in answers:

@@ -15,7 +15,7 @@ from .components.places import Places
 from .components.rejected_share import rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
-from .components.search import NEGLIGIBLE, Search, between_candidates, lowest
+from .components.search import NEGLIGIBLE, GoalRange, between_candidates, lowest
 from .rounds import Aim, Prospects, RoundGoal
 
 
@@ -73,12 +73,12 @@ class Capacity(RoundGoal):
         self._newcomers = ScoreDistribution(memory)
         self._returns = ReturnRates(horizon, memory)
         self._places = Places()
-        self._search = Search(self.spread)
+        self._range = GoalRange(self.spread)
 
     @property
     def candidates(self) -> Array:
         """Scores around the last goal; around the first threshold before there is one."""
-        return np.asarray(bounded_sigmoid(self._search.candidates))
+        return np.asarray(bounded_sigmoid(self._range.candidates))
 
     @property
     def return_rates(self) -> Array:
@@ -88,16 +88,16 @@ class Capacity(RoundGoal):
     def _learn(self, closed: ClosedRound) -> None:
         mean = self._newcomers.mean
         self._newcomers.add(bounded_logit(closed.newcomers))
-        self._search.centre += self._newcomers.mean - mean
+        self._range.centre += self._newcomers.mean - mean
         self._returns.observe(closed.lag[closed.reached])
         if closed.places:
             if not self._places and closed.threshold > 0:
-                self._search.centre[0] = bounded_logit(closed.threshold)
+                self._range.centre[0] = bounded_logit(closed.threshold)
             self._places.add(closed.places)
 
     def aim(self, prospects: Prospects) -> Aim:
         """The goal of those who were turned down in the round that was observed last."""
-        logits, success = self._search.fine, between_candidates(prospects.success)
+        logits, success = self._range.fine, between_candidates(prospects.success)
         aim = super().aim(prospects)
         self.expect_returns(prospects)
         self._returns.expected[0] += prospects.weight * np.interp(bounded_logit(aim.score), logits, success.sum(axis=0))
@@ -109,10 +109,10 @@ class Capacity(RoundGoal):
 
     def _score(self, prospects: Prospects) -> float:
         if len(prospects.success):
-            logits = self._search.fine
+            logits = self._range.fine
             share = self._rejected_share(prospects, logits)
-            self._search.take(lowest(logits, share, 1.0 - self.coverage), prospects.success)
-        return float(bounded_sigmoid(self._search.centre[0]))
+            self._range.take(lowest(logits, share, 1.0 - self.coverage), prospects.success)
+        return float(bounded_sigmoid(self._range.centre[0]))
 
     def _rejected_share(self, prospects: Prospects, logits: Array) -> Array:
         """The expected rejected share (F,) of those who succeed, over the places that the next round may have."""
@@ -145,5 +145,5 @@ class Capacity(RoundGoal):
             **self._newcomers.arrays(),
             **self._returns.arrays(),
             "places": self._places.last,
-            **self._search.arrays(),
+            **self._range.arrays(),
         }

@@ -25,7 +25,7 @@ SPAN = 2.0
 """In logits: how far a goal lies from the mean of newcomers at most."""
 
 
-class Pool:
+class RecentRounds:
     """What a policy sees of the last rounds, the last one first; zeros for rounds that have not been.
 
     Of each round, with scores as logits relative to a moving mean of newcomers:
@@ -123,7 +123,7 @@ class Sac(RoundGoal):
     def __init__(self, coverage: float, horizon: int, *, offset: bool = False) -> None:
         super().__init__(coverage, horizon, offset=offset)
         self._policy: Actor | None = None
-        self._pool = Pool()
+        self._recent = RecentRounds()
 
     def equip(self, **artefacts: Any) -> None:
         """Take the ``goal_policy``, one of the function of that name. Another one may follow it later."""
@@ -131,12 +131,12 @@ class Sac(RoundGoal):
         self._policy = artefacts["goal_policy"]
 
     def _learn(self, closed: ClosedRound) -> None:
-        self._pool.observe(closed)
+        self._recent.observe(closed)
 
     def _score(self, prospects: Prospects) -> float:
         if self._policy is None:
             raise ValueError("sac has no policy: call `equip` before the first goal")
-        return self._pool.goal(self._policy(self._pool.seen).item())
+        return self._recent.goal(self._policy(self._recent.seen).item())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {"pool_rounds": self._pool.rounds, "pool_sums": self._pool.sums}
+        return {"pool_rounds": self._recent.rounds, "pool_sums": self._recent.sums}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..soft_actor_critic import Learning, SoftActorCritic, load_checkpoint, save_checkpoint
 from .closed_round import Array, ClosedRound
-from .sac import INPUTS, Pool
+from .sac import INPUTS, RecentRounds
 
 LEAST_SHARE = 0.05
 """Shares below it count as this in the reward, so that it is finite."""
@@ -113,27 +113,27 @@ class SacTraining:
         """Play one lesson and learn from it; yield the reward, RR and RF (3, E) of each round."""
         torch, settings = self._torch, self.settings
         closed = self._practice.start(self.lesson)
-        pools = [Pool() for _ in closed]
-        seen = self._observe(pools, closed)
+        recent = [RecentRounds() for _ in closed]
+        seen = self._observe(recent, closed)
         for _ in range(settings.rounds):
             warm = self.lesson >= settings.warm_up
-            action = self._learner.act(seen) if warm else self._random_actions(len(pools))
-            goals = np.array([pool.goal(a) for pool, a in zip(pools, action[:, 0].tolist(), strict=True)])
+            action = self._learner.act(seen) if warm else self._random_actions(len(recent))
+            goals = np.array([own.goal(a) for own, a in zip(recent, action[:, 0].tolist(), strict=True)])
             played = self._practice.step(goals)
             earned = reward(played.reliability, played.feasibility, settings)
-            after = self._observe(pools, played.closed)
+            after = self._observe(recent, played.closed)
             # An episode goes on after a lesson's last round as before, so no step is an end.
             terms = torch.tensor(earned[:, np.newaxis], dtype=torch.float32)
-            self._learner.remember(seen, action, terms, after, torch.zeros(len(pools)))
+            self._learner.remember(seen, action, terms, after, torch.zeros(len(recent)))
             seen = after
             for _ in range(settings.updates if warm else 0):
                 self._learner.learn(self._scaled)
             yield np.stack([earned, played.reliability, played.feasibility])
 
-    def _observe(self, pools: list[Pool], closed: list[ClosedRound]) -> Any:
-        for pool, one in zip(pools, closed, strict=True):
-            pool.observe(one)
-        return self._torch.tensor(np.concatenate([pool.seen for pool in pools]), dtype=self._torch.float32)
+    def _observe(self, recent: list[RecentRounds], closed: list[ClosedRound]) -> Any:
+        for own, one in zip(recent, closed, strict=True):
+            own.observe(one)
+        return self._torch.tensor(np.concatenate([own.seen for own in recent]), dtype=self._torch.float32)
 
     def _random_actions(self, count: int) -> Any:
         return 2.0 * self._torch.rand((count, 1), generator=self._learner.noise) - 1.0

@@ -95,7 +95,7 @@ def subjects(
         costs = person.costs(plans).under(weights[np.newaxis])[:, 0]
         optimum = np.nan
         if true_weights:
-            best = person.cheapest(weights[np.newaxis], effort=THOROUGH)
+            best = person.cheapest(weights[np.newaxis], budget=THOROUGH)
             optimum = float(np.concatenate([best.costs[:, 0], costs, [np.inf]]).min())
             optimum = optimum if np.isfinite(optimum) else np.nan
         yield Subject(number, person, plans, known, costs, optimum, seconds)

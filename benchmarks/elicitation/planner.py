@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates.components.lattice import FeatureLevels, lattice_of
 from onward.agents.candidates.components.plan_order import cheapest_order
-from onward.agents.candidates.components.plan_search import Effort, Plans, find_plans
+from onward.agents.candidates.components.plan_search import Plans, SearchBudget, find_plans
 from onward.agents.candidates.components.plan_tables import plan_costs, plan_tables
 from onward.agents.candidates.components.plan_targets import ScoreLevels
 from onward.agents.costs.causal import CostStructure
@@ -19,8 +19,8 @@ from onward.benchmarks.elicitation.study import MOST_STEPS, Action, Array, Featu
 
 Indices = NDArray[np.intp]
 
-EFFORT = Effort(steps=MOST_STEPS, changes=MOST_STEPS, rows=30_000)
-THOROUGH = EFFORT._replace(rows=100_000)
+BUDGET = SearchBudget(steps=MOST_STEPS, changes=MOST_STEPS, rows=30_000)
+THOROUGH = BUDGET._replace(rows=100_000)
 """For the optimum under the true weights."""
 
 
@@ -100,10 +100,10 @@ class Person:
         ]
         self.lattice = lattice_of(self._numbers, parts, own)
 
-    def cheapest(self, weights: Array, structure: CostStructure | None = None, effort: Effort = EFFORT) -> Plans:
+    def cheapest(self, weights: Array, structure: CostStructure | None = None, budget: SearchBudget = BUDGET) -> Plans:
         """The plans that are the cheapest, or nearly, under each row of weights (S, P)."""
         tables = plan_tables(structure or self._study.structure, self.lattice, weights)
-        return find_plans(self.lattice, tables, self._scores(), effort)
+        return find_plans(self.lattice, tables, self._scores(), budget)
 
     def costs(self, plans: Plans, structure: CostStructure | None = None) -> PlanCosts:
         """What plans cost under any weights."""

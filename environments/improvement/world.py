@@ -20,7 +20,7 @@ import numpy as np
 from ...agents.arrays import Array
 from ...agents.costs import L1, execution_probability
 from ...schemas.encoding import FeatureCodec
-from ...schemas.spec import Policy, ProgramSpec, Window, objective_of
+from ...schemas.spec import Policy, ProgramSpec, Window, objective_for_choice
 from ...schemas.table import Table
 from ..feasibility import feasible
 from .arrivals import Arrivals, DueOutcome
@@ -108,7 +108,7 @@ class ImprovementWorld(Arrivals):
 
         Whatever the program is for, it is told the effort that changes truly take.
         """
-        objective = objective_of(choice)
+        objective = objective_for_choice(choice)
         # That of the objective `cost` is the world's own by default.
         nu = 1.0 / len(self.columns) if self._nu is None and objective == "improvement" else self._nu
         policy = Policy(

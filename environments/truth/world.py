@@ -13,7 +13,7 @@ from ...agents.arrays import Indices as Indices
 from ...agents.costs import execution_probability
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Option
-from ...schemas.spec import ProgramSpec, objective_of
+from ...schemas.spec import ProgramSpec, objective_for_choice
 from ...schemas.table import Table
 from ..improvement import Arrivals, DueOutcome, TrainedModel, train
 from ..improvement.people import Row, approval_plan, arms_and_people, served
@@ -129,7 +129,7 @@ class TruthWorld(Arrivals):
         """
         policy = msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {}))
         if choice != self._base.policy.choice:
-            policy = msgspec.structs.replace(policy, objective=objective_of(choice))
+            policy = msgspec.structs.replace(policy, objective=objective_for_choice(choice))
         return served(self._base, program, policy, len(self.instances))
 
     # --- people ----------------------------------------------------------------------------------------------------

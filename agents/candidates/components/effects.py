@@ -30,7 +30,7 @@ SMALLEST_SCORE = 1e-6
 """Scores count as no closer to 0 and 1, where log odds have no end."""
 
 
-class Effects(NamedTuple):
+class SingleMoveEffects(NamedTuple):
     """Single moves of M features, at most G of each: steps, predicted gain in log odds, and cost, (M, G).
 
     Places without a move have a gain of minus infinity. ``missing`` are the log odds from the person to the goal.
@@ -42,7 +42,7 @@ class Effects(NamedTuple):
     missing: float
 
     @classmethod
-    def of(cls, moves: Steps, score: Array, cost: Array, person_score: float, required: float) -> Effects:
+    def of(cls, moves: Steps, score: Array, cost: Array, person_score: float, required: float) -> SingleMoveEffects:
         """The effects of single moves, (R, M) by feature, with their scores and costs (R,)."""
         feature = (moves != 0).argmax(axis=1)
         counts = np.bincount(feature, minlength=moves.shape[1])
@@ -92,12 +92,12 @@ class Effects(NamedTuple):
             cost = (cost[:, :, np.newaxis] + self.cost[feature, np.newaxis]).reshape(len(sets), -1)
         return gain, cost
 
-    def _thinned(self, most: int) -> Effects:
+    def _thinned(self, most: int) -> SingleMoveEffects:
         """At most ``most`` moves of each feature, from the smallest to the largest."""
         counts = np.isfinite(self.gain).sum(axis=1)
         places = np.rint(np.linspace(0, np.maximum(counts - 1, 0), min(most, self.gain.shape[1]))).astype(np.intp).T
         feature = np.arange(len(places))[:, np.newaxis]
-        return Effects(
+        return SingleMoveEffects(
             self.steps[feature, places], self.gain[feature, places], self.cost[feature, places], self.missing
         )
 

@@ -25,7 +25,7 @@ Near = Callable[[Space, NDArray[np.int64]], Steps]
 """Rows (R, M) near the rules, in the steps of a relaxed space. So many of them, (M,), make a step of the rules."""
 
 
-class Question(NamedTuple):
+class Unserved(NamedTuple):
     """A person (D,) without an option, and what would be one.
 
     ``valid`` says which encoded rows (n, D) reach the goal and keep the constraints across features, (n,). ``options``
@@ -47,17 +47,17 @@ class _Miss(NamedTuple):
     steps: Steps
 
 
-def smallest_relaxation(question: Question, *sources: Near) -> str:
+def smallest_relaxation(unserved: Unserved, *sources: Near) -> str:
     """The relaxation that gives the person an option, in words; nothing where none is found.
 
     The size of a relaxation is how far its option lies outside the rules, in shares of the features' ranges; one more
     change counts the smallest change of its option. ``sources`` give rows near the rules; each is asked where those
     before it lead to nothing. A relaxation is named only if the generator then proposes an option.
     """
-    more, size = _more_changes(question)
+    more, size = _more_changes(unserved)
     for near in sources:
-        for miss in sorted(_misses(question, near), key=lambda miss: (miss.size, miss.which))[:TRIED]:
-            if miss.size < size and (text := _helping(question, miss)):
+        for miss in sorted(_misses(unserved, near), key=lambda miss: (miss.size, miss.which))[:TRIED]:
+            if miss.size < size and (text := _helping(unserved, miss)):
                 return text
     return more
 
@@ -96,9 +96,9 @@ def _between(wide: Limits, feature: int, factor: int) -> list[int]:
     return [count for count in counts if count % factor]
 
 
-def _misses(question: Question, near: Near) -> Iterator[_Miss]:
+def _misses(unserved: Unserved, near: Near) -> Iterator[_Miss]:
     """For every kind of rule and every feature the smallest miss among the rows near the rules."""
-    space, person, valid, _ = question
+    space, person, valid, _ = unserved
     own = Grid(space)
     limits = own.limits(person)
     for kind in KINDS:
@@ -111,7 +111,7 @@ def _misses(question: Question, near: Near) -> Iterator[_Miss]:
         for which in np.flatnonzero((sizes[alone] > 0.0).any(axis=0)).tolist():
             those = alone[sizes[alone, which] > 0.0]
             best = those[sizes[those, which].argmin()]
-            yield _nearest(question, _Miss(sizes[best, which].item(), kind, which, rows[best]), grid, limits, factor)
+            yield _nearest(unserved, _Miss(sizes[best, which].item(), kind, which, rows[best]), grid, limits, factor)
 
 
 def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> Array:
@@ -121,7 +121,7 @@ def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> A
     return np.asarray(np.abs(rows - nearest) * step / scale)
 
 
-def _nearest(question: Question, miss: _Miss, grid: Grid, own: Limits, factor: NDArray[np.int64]) -> _Miss:
+def _nearest(unserved: Unserved, miss: _Miss, grid: Grid, own: Limits, factor: NDArray[np.int64]) -> _Miss:
     """The miss with the value nearest to the rule that is enough."""
     which, missed = miss.which, int(miss.steps[miss.which])
     allowed = int(np.rint(missed / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
@@ -129,30 +129,30 @@ def _nearest(question: Question, miss: _Miss, grid: Grid, own: Limits, factor: N
     rows = np.repeat(miss.steps[np.newaxis], len(counts), axis=0)
     rows[:, which] = counts
     sizes = _sizes(rows, own, factor, grid)
-    enough = np.flatnonzero((sizes[:, which] > 0.0) & question.valid(grid.targets(question.person, rows)))
+    enough = np.flatnonzero((sizes[:, which] > 0.0) & unserved.valid(grid.targets(unserved.person, rows)))
     best = enough[sizes[enough, which].argmin()]
     return miss._replace(size=sizes[best, which].item(), steps=rows[best])
 
 
-def _helping(question: Question, miss: _Miss) -> str:
+def _helping(unserved: Unserved, miss: _Miss) -> str:
     """A relaxation in words; nothing where the generator proposes no option under it."""
-    space, person = question.space, question.person
+    space, person = unserved.space, unserved.person
     grid = Grid(miss.kind.all_features(space))
     target = grid.targets(person, miss.steps[np.newaxis])
     feature, own, value = grid.features[miss.which], *(grid.raw(row)[miss.which].item() for row in (person, target[0]))
-    if not len(question.options(miss.kind.of(space, feature, own, value))):
+    if not len(unserved.options(miss.kind.of(space, feature, own, value))):
         return ""
     return f"; it would help if {space.feature_names[feature]} {miss.kind.words(space, feature, own, value)}"
 
 
-def _more_changes(question: Question) -> tuple[str, float]:
+def _more_changes(unserved: Unserved) -> tuple[str, float]:
     """That one more change would help, in words, and the size of the smallest change of its options."""
-    space, person = question.space, question.person
+    space, person = unserved.space, unserved.person
     grid = Grid(space)
     most = space.max_changes or len(grid.features)
     if most >= len(grid.features):
         return "", np.inf
-    options = question.options(space._replace(max_changes=most + 1))
+    options = unserved.options(space._replace(max_changes=most + 1))
     if not len(options):
         return "", np.inf
     sizes = grid.sizes(person, options)

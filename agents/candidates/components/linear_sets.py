@@ -163,7 +163,7 @@ def solve_people(
         odds, own = bias[i], weights[min(i, len(weights) - 1)]
         for d in range(len(own)):
             odds += people[i, d] * own[d]
-        moves = single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own)
+        moves = best_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own)
         by_gain = np.argsort(-moves.gain * moves.most)
         for m in by_gain[:most_changes]:
             best[i, m] = moves.most[m] * moves.step[m]
@@ -190,7 +190,7 @@ def give_back(
     layout, (fewest_steps, most_steps), weights = rules
     _, categories, _, _, _, _ = layout
     for i in range(len(people)):
-        moves = single_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i])
+        moves = best_moves(people[i], layout, (fewest_steps[i], most_steps[i]), weights[i])
         rest = excess[i]
         for m in np.argsort(-moves.cost / gain_or_one(moves.gain)):
             if steps[i, m] > 1 and categories[m] == 0:
@@ -201,7 +201,7 @@ def give_back(
 
 
 @compiled
-def single_moves(person: Array, layout: Layout, limits: tuple[Steps, Steps], weights: Array) -> Moves:
+def best_moves(person: Array, layout: Layout, limits: tuple[Steps, Steps], weights: Array) -> Moves:
     """The moves of one person; ``limits`` are the fewest and the most steps of their features, (M,) each."""
     first, categories, size, _, _, scale = layout
     fewest_steps, most_steps = limits

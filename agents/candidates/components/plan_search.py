@@ -30,7 +30,7 @@ PROMISING = (0.8, 0.4)
 """Targets are searched first whose features, one by one, together gain this share of what is missing."""
 
 
-class Effort(NamedTuple):
+class SearchBudget(NamedTuple):
     """How long and how hard one person's plans are searched.
 
     A plan has at most ``steps`` and changes at most ``changes`` features. No more targets are scored when ``rows``
@@ -61,7 +61,7 @@ class Plans(NamedTuple):
     rows: int
 
 
-def find_plans(lattice: Lattice, tables: PlanTables, score: ScoreLevels, effort: Effort) -> Plans:
+def find_plans(lattice: Lattice, tables: PlanTables, score: ScoreLevels, budget: SearchBudget) -> Plans:
     """The plans of one person that are the cheapest, or nearly, under each of S samples of what steps cost.
 
     1. Climbs find some plans quickly (``PlanClimb``). They bound what the others may cost.
@@ -78,41 +78,41 @@ def find_plans(lattice: Lattice, tables: PlanTables, score: ScoreLevels, effort:
         What that costs.
     score
         The model and the rules.
-    effort
+    budget
         Where the search ends.
     """
-    targets = PlanTargets(lattice, tables, score, effort.steps)
-    climb = PlanClimb(lattice, targets, effort.steps, effort.changes, effort.rows)
+    targets = PlanTargets(lattice, tables, score, budget.steps)
+    climb = PlanClimb(lattice, targets, budget.steps, budget.changes, budget.rows)
     climb.run()
     ends = [np.inf, *(share * climb.missing for share in PROMISING), -np.inf]
-    proven = [_search(targets, effort, (climb.gains, least, below)) for below, least in pairwise(ends)]
-    return _ordered(targets, effort, all(proven))
+    proven = [_search(targets, budget, (climb.gains, least, below)) for below, least in pairwise(ends)]
+    return _ordered(targets, budget, all(proven))
 
 
-def _search(targets: PlanTargets, effort: Effort, promise: tuple[Array, float, float]) -> bool:
+def _search(targets: PlanTargets, budget: SearchBudget, promise: tuple[Array, float, float]) -> bool:
     """Score the targets of some promise that may cost less than what is known, the cheapest first; whether all were."""
     movable, samples = len(targets.start), len(targets.bound)
-    rows = np.empty((effort.targets, movable), np.intp)
-    lower, key = np.empty((effort.targets, samples)), np.empty(effort.targets)
-    limits = effort.steps, effort.changes, effort.partial
+    rows = np.empty((budget.targets, movable), np.intp)
+    lower, key = np.empty((budget.targets, samples)), np.empty(budget.targets)
+    limits = budget.steps, budget.changes, budget.partial
     known, threshold, complete, count, passes = np.zeros(samples), 0.0, True, 1, 0
-    while threshold < 1.0 and count and targets.rows < effort.rows and passes < effort.passes:
+    while threshold < 1.0 and count and targets.rows < budget.rows and passes < budget.passes:
         passes += 1
         bound = targets.bound
         count, threshold, are_lost = cheap_targets(
             targets.levels, targets.tables, bound, known, limits, promise, rows, lower, key
         )
         order = np.argsort(key[:count], kind="stable")
-        _score_in_order(targets, effort, rows[order], lower[order])
+        _score_in_order(targets, budget, rows[order], lower[order])
         known, complete = threshold * bound, complete and not are_lost
-    return complete and threshold == 1.0 and targets.rows < effort.rows
+    return complete and threshold == 1.0 and targets.rows < budget.rows
 
 
-def _score_in_order(targets: PlanTargets, effort: Effort, entries: Indices, lower: Array) -> None:
-    """Score rows of entries (n, M) that may cost less than what is known by then, while the effort allows it."""
+def _score_in_order(targets: PlanTargets, budget: SearchBudget, entries: Indices, lower: Array) -> None:
+    """Score rows of entries (n, M) that may cost less than what is known by then, while the budget allows it."""
     ends, start = np.cumsum(targets.size(entries)), 0
-    rows_at_once = min(MOST_AT_ONCE, max(1, effort.rows // PORTIONS))
-    while start < len(entries) and targets.rows < effort.rows:
+    rows_at_once = min(MOST_AT_ONCE, max(1, budget.rows // PORTIONS))
+    while start < len(entries) and targets.rows < budget.rows:
         last = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + rows_at_once, "right"))
         chunk = slice(start, max(start + 1, last))
         is_cheap = (lower[chunk] < targets.bound - LEAST_SAVING).any(axis=1)
@@ -121,12 +121,12 @@ def _score_in_order(targets: PlanTargets, effort: Effort, entries: Indices, lowe
         start = chunk.stop
 
 
-def _ordered(targets: PlanTargets, effort: Effort, proven: bool) -> Plans:
+def _ordered(targets: PlanTargets, budget: SearchBudget, proven: bool) -> Plans:
     """The valid targets as plans: those that rank first under some sample before the others."""
     entries, levels = targets.valid
-    best = leaders(lower_bounds(entries, targets.levels, targets.tables), effort.plans)
-    owner, order, costs = _in_best_orders(entries[best], targets.levels, targets.tables, effort.steps)
-    kept = leaders(costs, effort.plans)
+    best = leaders(lower_bounds(entries, targets.levels, targets.tables), budget.plans)
+    owner, order, costs = _in_best_orders(entries[best], targets.levels, targets.tables, budget.steps)
+    kept = leaders(costs, budget.plans)
     return Plans(levels[best[owner[kept]]], order[kept], costs[kept], proven, targets.rows)
 
 

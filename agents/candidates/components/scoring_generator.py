@@ -11,7 +11,7 @@ from ...goals import Goal
 from ...objective import Objective
 from ...scores import digits_apart, rounded_down
 from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space, Targeted
-from .explanations import Question
+from .explanations import Unserved
 
 
 class ScoringGenerator(CandidateGenerator):
@@ -43,8 +43,8 @@ class ScoringGenerator(CandidateGenerator):
             return Proposals.of_targets(options)
         return Proposals.of_targets(Targeted.joined([options, propose(people[others]).targets_of(others)]))
 
-    def _question(self, person: Array) -> Question:
-        """What would be an option of a person (D,)."""
+    def _unserved(self, person: Array) -> Unserved:
+        """A person (D,) without an option, and what would be one."""
         score, goal = self._model()
 
         def valid(rows: Array) -> Mask:
@@ -54,7 +54,7 @@ class ScoringGenerator(CandidateGenerator):
             batch = self._relaxed(space).propose(person[np.newaxis])
             return np.asarray(batch.points[batch.point])
 
-        return Question(self.space, person, valid, options)
+        return Unserved(self.space, person, valid, options)
 
     def _model(self) -> tuple[Score, Goal]:
         assert self._score is not None, "call `under` before anything is proposed"

@@ -1,6 +1,6 @@
 """Recommenders under a linear score: each person's changes reach a score of their own."""
 
-from .contract import Bounds, Plans, Recommender, Task
+from .contract import Bounds, Recommendations, Recommender, Task
 from .generator import MaximalSuccessGenerator, MinimalL1Generator, MinimalL2Generator
 from .maximal_success import MaximalSuccess
 from .minimal_l1 import MinimalL1
@@ -14,7 +14,7 @@ __all__ = [
     "MinimalL1Generator",
     "MinimalL2",
     "MinimalL2Generator",
-    "Plans",
+    "Recommendations",
     "Recommender",
     "Task",
 ]

@@ -62,7 +62,7 @@ class Task(NamedTuple):
         return self.people + self.sign * changes
 
 
-class Plans(NamedTuple):
+class Recommendations(NamedTuple):
     """What is recommended to n people.
 
     ``targets`` (n, D) are encoded, the person's own row where the target score cannot be reached; ``reached`` (n,) says
@@ -90,7 +90,7 @@ class Recommender(ABC):
     def price(self, task: Task, changes: Array) -> Array:
         """The objective's part (n, D) of each change: what is made small."""
 
-    def recommend(self, score: LinearScore, people: Array, targets: Array, bounds: Bounds) -> Plans:
+    def recommend(self, score: LinearScore, people: Array, targets: Array, bounds: Bounds) -> Recommendations:
         """A plan for each of n encoded people (n, D), whose score is to be at least ``targets`` (n,).
 
         Where the objective is continuous, the score is within 1e-9 of the target. Those who have it already stay as
@@ -103,7 +103,7 @@ class Recommender(ABC):
         changes[asked] = self.changes(task.only(asked))
         enough = gained(changes, task.gain) >= task.missing - 0.5 * SLACK
         best = score(task.targets(task.room))
-        return Plans(task.targets(changes), ~needs | (within & enough), best)
+        return Recommendations(task.targets(changes), ~needs | (within & enough), best)
 
 
 def task_of(score: LinearScore, people: Array, targets: Array, bounds: Bounds) -> Task:

@@ -26,7 +26,7 @@ NEGLIGIBLE = 1e-6
 """Who succeeds less probably cannot; who fails less probably is sure."""
 
 
-class Search:
+class GoalRange:
     """A range of logits around the last goal, which widens where a goal lies at its end and narrows elsewhere.
 
     Parameters

@@ -17,7 +17,7 @@ from ....agents.candidates import PlanSteps
 from ....agents.candidates.plans import PersonPlans, PlanGenerator, costs_of_targets
 from ....agents.choices.questions import Belief, Interview, option_set, regrets_after_picks
 from ....agents.costs import Lesson
-from ....agents.costs.particles import Answer
+from ....agents.costs.particles import GivenAnswer
 from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
 from ....agents.objective import Objective
@@ -67,9 +67,10 @@ class Dialogue:
         self._pool = pool = generator.pool_of(self._plans)
         numbers = program.numbering.numbers
         self._arm = self._plans.arm if numbers is None else numbers[self._plans.arm]
-        self._prior = prior_of(model.objective.cost, shares)
+        space, cost = generator.space, model.objective.cost
+        self._prior = prior_of(cost, shares)
         given = [
-            (targets, Answer(costs_of_targets(generator.space, model.objective.cost, self._person, targets), picked))
+            (targets, GivenAnswer(costs_of_targets(space, cost, self._person, targets), picked))
             for targets, picked in earlier
         ]
         self._seen = [targets for targets, answer in given if answer.teaches]

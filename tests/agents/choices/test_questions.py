@@ -23,7 +23,7 @@ from onward.agents.choices.questions import (
 )
 from onward.agents.costs import Lesson
 from onward.agents.costs.mixture import GaussianMixture
-from onward.agents.costs.particles import UNSURE, Answer, Particles
+from onward.agents.costs.particles import UNSURE, GivenAnswer, Particles
 from onward.agents.costs.plan_costs import PlanCosts, Pool
 from onward.agents.costs.responses import Logistic, Noiseless, Response
 from onward.benchmarks.elicitation.utility import expected_utility_of_selection
@@ -213,12 +213,12 @@ def test_who_would_take_none_is_believed_to_be_unable_to_where_plans_can_be_out_
     weights = np.array([[1.0, 1.0], [1.0, 9.0], [9.0, 1.0], [9.0, 9.0]])
     plans = PlanCosts(np.eye(2), np.array([[0, -1], [1, -1], [0, 1]]), cap=9.0)
     person = Particles(Kinds(weights), Noiseless(), key=[0])
-    person.update(Answer(plans.only([0]), None))
+    person.update(GivenAnswer(plans.only([0]), None))
     expected = np.array([UNSURE, UNSURE, 1.0 - UNSURE, 1.0 - UNSURE]) / 2.0
     assert person.probability == pytest.approx(expected)
-    person.update(Answer(plans.only([1]), 0))
+    person.update(GivenAnswer(plans.only([1]), 0))
     assert person.probability.argmax() == 2
-    without_cap = Answer(plans.only([0])._replace(cap=math.inf), None)
+    without_cap = GivenAnswer(plans.only([0])._replace(cap=math.inf), None)
     assert not without_cap.teaches
 
 
@@ -270,7 +270,7 @@ def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after
         """The expected loss by the posterior of each answer, with how probable the answer is."""
         total = 0.0
         for picked in (*range(len(question)), None):
-            answer, person = Answer(plans.only(question), picked), Particles(Kinds(weights), response, key=[0])
+            answer, person = GivenAnswer(plans.only(question), picked), Particles(Kinds(weights), response, key=[0])
             if answer.teaches:
                 person.update(answer)
                 costs = answer.offered.under(weights)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.costs.mixture import GaussianMixture
-from onward.agents.costs.particles import Answer, Particles
+from onward.agents.costs.particles import GivenAnswer, Particles
 from onward.agents.costs.plan_costs import PlanCosts
 from onward.agents.costs.responses import Logistic, Noiseless, Response
 
@@ -31,7 +31,7 @@ def prior(sd: float = 1.0) -> GaussianMixture:
     )
 
 
-def exact(answers: list[Answer], response: Response) -> tuple[np.ndarray, np.ndarray]:
+def exact(answers: list[GivenAnswer], response: Response) -> tuple[np.ndarray, np.ndarray]:
     """The posterior of the kinds (3,), and the posterior density of the first weight on the grid."""
     mixture = prior()
     weights = np.column_stack([GRID, np.ones_like(GRID)])
@@ -46,7 +46,7 @@ def exact(answers: list[Answer], response: Response) -> tuple[np.ndarray, np.nda
 @pytest.mark.parametrize("response", [Noiseless(), Logistic()])
 @pytest.mark.parametrize("picks", [[0], [1], [1, 0], [1, 1, 0, 1], [0, 1]])
 def test_answers_give_the_exact_posterior(response: Response, picks: list[int]) -> None:
-    answers = [Answer(offered(price), pick) for price, pick in zip((2.0, 6.0, 3.0, 4.5), picks, strict=False)]
+    answers = [GivenAnswer(offered(price), pick) for price, pick in zip((2.0, 6.0, 3.0, 4.5), picks, strict=False)]
     kinds, density = exact(answers, response)
     found, means = [], []
     for key in range(25):
@@ -65,11 +65,11 @@ def test_the_same_key_and_answers_give_the_same_bytes_whoever_was_asked_before(p
     def asked() -> Particles:
         person = Particles(prior(), Noiseless(), [key])
         for price, pick in enumerate(picks):
-            person.update(Answer(offered(float(price)), pick))
+            person.update(GivenAnswer(offered(float(price)), pick))
         return person
 
     first = asked()
-    Particles(prior(), Noiseless(), [key + 1]).update(Answer(offered(1.0), 0))
+    Particles(prior(), Noiseless(), [key + 1]).update(GivenAnswer(offered(1.0), 0))
     again = asked()
     assert first.weights.tobytes() == again.weights.tobytes()
     assert first.probability.tobytes() == again.probability.tobytes()
@@ -78,14 +78,14 @@ def test_the_same_key_and_answers_give_the_same_bytes_whoever_was_asked_before(p
 def test_answers_that_contradict_each_other_leave_a_posterior() -> None:
     person = Particles(prior(), Noiseless(), [0])
     for pick in (0, 1) * 6:
-        person.update(Answer(offered(3.0), pick))
+        person.update(GivenAnswer(offered(3.0), pick))
     assert np.isfinite(person.weights).all()
     assert person.probability.sum() == pytest.approx(1.0)
     assert np.isfinite(person.costs(offered(3.0)) @ person.probability).all()
 
 
 def test_who_is_unlike_all_components_is_learned_where_the_prior_is_broadened() -> None:
-    answers = [Answer(offered(price), int(price < 14.0)) for price in (10.0, 13.0, 15.0, 13.5)]
+    answers = [GivenAnswer(offered(price), int(price < 14.0)) for price in (10.0, 13.0, 15.0, 13.5)]
     means = {}
     for name, mixture in (("narrow", prior(0.3)), ("broad", prior(0.3).broadened())):
         person = Particles(mixture, Noiseless(), [3])
@@ -99,9 +99,9 @@ def test_who_is_unlike_all_components_is_learned_where_the_prior_is_broadened() 
 def test_an_improbable_kind_costs_no_moves_and_a_worn_one_is_spread_again() -> None:
     person = Particles(prior(), Noiseless(), [1])
     for price in np.linspace(3.0, 3.95, 8):
-        person.update(Answer(offered(price), 1))
+        person.update(GivenAnswer(offered(price), 1))
     for price in np.linspace(5.0, 4.2, 8):
-        person.update(Answer(offered(price), 0))
+        person.update(GivenAnswer(offered(price), 0))
     chosen = person.weights[person.probability > 1e-9, 0]
     assert len(np.unique(chosen)) > 20
     assert ((chosen > 3.9) & (chosen < 4.25)).mean() > 0.9

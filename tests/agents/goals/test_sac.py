@@ -9,7 +9,7 @@ import pytest
 
 from onward.agents.actor import Actor, load_arrays, save_arrays
 from onward.agents.goals import Aim, ClosedRound, Prospects
-from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, Pool, Sac, goal_policy
+from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, RecentRounds, Sac, goal_policy
 from onward.agents.goals.sac_training import Played, SacTraining, Settings, reward
 from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.agents.soft_actor_critic import Learning
@@ -62,21 +62,21 @@ class SameEveryRound:
 
 
 def test_a_policy_sees_the_last_rounds_relative_to_newcomers() -> None:
-    pool = Pool()
-    pool.observe(closed())
+    recent = RecentRounds()
+    recent.observe(closed())
     nobody = {"own_goal": np.empty(0), "lag": np.empty(0, int), "reached": np.empty(0, bool)}
-    pool.observe(closed(1, threshold=1.0, **nobody, accepted=np.empty(0, bool)))
-    assert np.allclose(pool.rounds[0], [FARTHEST, 0.0, 0.0, np.log(2), 0.0, 0.0, 0.0])
-    assert np.allclose(pool.rounds[1], [0.0, 0.0, 1.5, np.log(3.5), 1.5, 1.0, 0.5])
-    assert (pool.rounds[2:] == 0).all()
-    assert pool.rounds.shape == (ROUNDS, FEATURES)
+    recent.observe(closed(1, threshold=1.0, **nobody, accepted=np.empty(0, bool)))
+    assert np.allclose(recent.rounds[0], [FARTHEST, 0.0, 0.0, np.log(2), 0.0, 0.0, 0.0])
+    assert np.allclose(recent.rounds[1], [0.0, 0.0, 1.5, np.log(3.5), 1.5, 1.0, 0.5])
+    assert (recent.rounds[2:] == 0).all()
+    assert recent.rounds.shape == (ROUNDS, FEATURES)
 
 
 def test_a_round_without_places_is_not_seen() -> None:
-    pool = Pool()
-    pool.observe(closed(places=0))
-    assert (pool.seen == 0).all()
-    assert pool.mean == 0
+    recent = RecentRounds()
+    recent.observe(closed(places=0))
+    assert (recent.seen == 0).all()
+    assert recent.mean == 0
 
 
 def test_better_newcomers_move_the_goal_as_they_move() -> None:

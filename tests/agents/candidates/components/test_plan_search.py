@@ -18,11 +18,11 @@ from onward.agents.candidates.components.plan_order import (
     least_costs,
     lower_bounds,
 )
-from onward.agents.candidates.components.plan_search import Effort, Plans, find_plans
+from onward.agents.candidates.components.plan_search import Plans, SearchBudget, find_plans
 from onward.agents.candidates.components.plan_tables import PlanTables, plan_costs, plan_tables
 from onward.agents.costs.causal import CostStructure
 
-EFFORT = Effort(steps=4, changes=3, rows=10**6)
+BUDGET = SearchBudget(steps=4, changes=3, rows=10**6)
 FEATURES, EDGES = 5, ((0, 1), (1, 2), (0, 2), (3, 2), (4, 0))
 seeds = given(seed=st.integers(0, 2**32))
 quickly = settings(max_examples=40, deadline=None)
@@ -44,8 +44,8 @@ class Case(NamedTuple):
         found = self.log_odds[tuple((levels - self.lattice.first[:-1]).T)]
         return found, found > 0.0
 
-    def found(self, effort: Effort = EFFORT) -> Plans:
-        return find_plans(self.lattice, self.tables, self.score, effort)
+    def found(self, budget: SearchBudget = BUDGET) -> Plans:
+        return find_plans(self.lattice, self.tables, self.score, budget)
 
 
 def case(seed: int, samples: int = 2) -> Case:
@@ -72,7 +72,7 @@ def targets(drawn: Case) -> Iterator[np.ndarray]:
     for level in product(*(range(start, stop) for start, stop in pairwise(first))):
         target = np.array(level)
         steps = drawn.lattice.steps[target]
-        if 0 < steps.sum() <= EFFORT.steps and (steps > 0).sum() <= EFFORT.changes:
+        if 0 < steps.sum() <= BUDGET.steps and (steps > 0).sum() <= BUDGET.changes:
             yield target
 
 
@@ -131,7 +131,7 @@ def test_what_a_target_costs_at_least_is_no_more_than_in_any_order(seed: int) ->
     rows = np.array(list(targets(drawn)))
     levels = drawn.lattice.levels
     lower = lower_bounds(rows, levels, drawn.tables)
-    least = least_costs(rows, EFFORT.steps, levels, drawn.tables)
+    least = least_costs(rows, BUDGET.steps, levels, drawn.tables)
     for target, bound, found in zip(rows, lower, least, strict=True):
         every = np.array([cost(drawn, target, order) for order in orders(drawn.lattice, target)])
         assert (bound <= every.min(axis=0) + 1e-9).all()
@@ -144,7 +144,7 @@ def test_steps_are_in_the_order_that_is_expected_to_cost_least(seed: int) -> Non
     drawn = case(seed, samples=3)
     target = max(targets(drawn), key=lambda target: drawn.lattice.steps[target].sum())
     levels, probability = drawn.lattice.levels, np.array([0.2, 0.5, 0.3])
-    order = np.empty((1, EFFORT.steps), np.intp)
+    order = np.empty((1, BUDGET.steps), np.intp)
     cheapest_order(target, levels, drawn.tables, probability, order[0])
     expected = costs_in_order(target[np.newaxis], order, levels, drawn.tables)[0] @ probability
     every = [cost(drawn, target, each) @ probability for each in orders(drawn.lattice, target)]
@@ -156,8 +156,8 @@ def test_steps_are_in_the_order_that_is_expected_to_cost_least(seed: int) -> Non
 def test_few_targets_at_once_and_few_partial_ones_find_the_same(seed: int) -> None:
     drawn = case(seed)
     whole = drawn.found().costs.min(axis=0, initial=np.inf)
-    for passes in (EFFORT.passes, 1):
-        small = drawn.found(EFFORT._replace(targets=16, partial=40, passes=passes))
+    for passes in (BUDGET.passes, 1):
+        small = drawn.found(BUDGET._replace(targets=16, partial=40, passes=passes))
         least = small.costs.min(axis=0, initial=np.inf)
         if small.proven:
             np.testing.assert_allclose(least, whole)
@@ -165,13 +165,13 @@ def test_few_targets_at_once_and_few_partial_ones_find_the_same(seed: int) -> No
 
 
 def test_one_pass_over_many_targets_proves_nothing() -> None:
-    proven = [case(seed).found(EFFORT._replace(targets=2, partial=4, passes=1)).proven for seed in range(20)]
+    proven = [case(seed).found(BUDGET._replace(targets=2, partial=4, passes=1)).proven for seed in range(20)]
     assert not all(proven)
-    assert all(case(seed).found(EFFORT._replace(targets=2, partial=4)).proven >= proven[seed] for seed in range(20))
+    assert all(case(seed).found(BUDGET._replace(targets=2, partial=4)).proven >= proven[seed] for seed in range(20))
 
 
 def test_no_more_is_scored_than_the_effort_allows() -> None:
     for seed in range(20):
-        found = case(seed).found(EFFORT._replace(rows=30))
+        found = case(seed).found(BUDGET._replace(rows=30))
         assert found.rows <= 30 + 48, "a portion is finished"
         assert not found.proven or found.rows < 30

@@ -16,7 +16,7 @@ from onward.agents.candidates.recommenders import (
     MaximalSuccess,
     MinimalL1,
     MinimalL2,
-    Plans,
+    Recommendations,
     Recommender,
 )
 from onward.agents.candidates.recommenders.joint_success import plan_people
@@ -122,7 +122,7 @@ def test_no_people_have_no_plans(recommender: Recommender) -> None:
     assert plans.targets.shape == (0, FEATURES)
 
 
-def changed(plans: Plans, line: Line, people: Array, targets: Array) -> list[int]:
+def changed(plans: Recommendations, line: Line, people: Array, targets: Array) -> list[int]:
     return np.flatnonzero(plans.reached & (line(people) < targets)).tolist()
 
 

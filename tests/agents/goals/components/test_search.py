@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.goals.components.search import FIRST_WIDENING, STEPS, Search, between_candidates
+from onward.agents.goals.components.search import FIRST_WIDENING, STEPS, GoalRange, between_candidates
 from onward.agents.goals.components.spread import Spread
 from onward.agents.sigmoid import LARGEST_LOGIT
 
@@ -13,13 +13,13 @@ POSSIBLE = np.full((3, len(STEPS)), 0.5)
 """Three people who may reach any candidate."""
 
 
-def radius(search: Search) -> float:
+def radius(search: GoalRange) -> float:
     return float(search.candidates[-1] - search.candidates[0]) / 2
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_the_range_doubles_at_either_end_up_to_all_scores_and_halves_elsewhere(way):
-    search = Search(Spread())
+    search = GoalRange(Spread())
     first = least = radius(search)
     for number in range(5):
         end = float(search.candidates[-1 if way > 0 else 0])
@@ -33,14 +33,14 @@ def test_the_range_doubles_at_either_end_up_to_all_scores_and_halves_elsewhere(w
 
 
 def test_a_goal_within_reach_is_taken_as_it_is_also_where_all_are_sure_of_a_higher_one():
-    search = Search(Spread())
+    search = GoalRange(Spread())
     for goal, success in ((-0.3, POSSIBLE), (-0.5, np.ones((3, len(STEPS))))):
         search.take(goal, success)
         assert search.centre[0] == goal
 
 
 def test_no_goal_is_lower_than_what_all_are_sure_of_where_any_will_do():
-    search = Search(Spread())
+    search = GoalRange(Spread())
     sure = np.where(np.arange(len(STEPS)) < 2, 1.0, POSSIBLE)
     second = search.candidates[1]
     search.take(float(search.candidates[0]), sure)
