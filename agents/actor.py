@@ -49,12 +49,12 @@ class Actor:
 
     @property
     def inputs(self) -> int:
-        """How many numbers it sees."""
+        """The number of its inputs."""
         return len(self._layers[0][0])
 
     @property
     def actions(self) -> int:
-        """How many numbers it answers."""
+        """The number of its outputs."""
         return len(self._layers[-1][1]) // 2
 
     def mean(self, values: Array) -> Array:

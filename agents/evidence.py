@@ -1,4 +1,4 @@
-"""What outcomes and answers teach, as sums whose order does not matter."""
+"""The lessons of outcomes and answers, as sums whose order does not matter."""
 
 from __future__ import annotations
 

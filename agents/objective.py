@@ -1,4 +1,4 @@
-"""What options of one person are compared by: how hard they are, and how probably they help."""
+"""The comparison of one person's options: by how hard they are, and how probably they help."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Objective(NamedTuple):
         return -np.logaddexp(0.0, -log_odds) - self.nu * cost
 
     def loss_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """What the best options have least of, (P,): the cost, or the negative value.
+        """The loss of each pair, (P,): the cost, or the negative value. The best options have the least.
 
-        It is that of the targets ``which`` (P,) of (M, D), for the people ``whose`` (P,) of (n, D).
+        The pairs are the targets ``which`` (P,) of (M, D), for the people ``whose`` (P,) of (n, D).
         """
         cost = self.cost.of_pairs(targets, people, which, whose)
         if self.improvement is None or not self.aims:
@@ -110,7 +110,7 @@ class Objective(NamedTuple):
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices
     ) -> Outlook | None:
-        """What is expected of the options of n people (n, D); None without an improvement, or where nobody reads it.
+        """The outlook of the options of n people (n, D); None without an improvement, or where nobody reads it.
 
         ``targets`` (P, D) are by person, those of person i from ``ends[i]`` to ``ends[i + 1]``, with the execution
         probabilities (P,). ``feature_of`` (D,) is the feature of each column.
@@ -132,9 +132,9 @@ class Objective(NamedTuple):
         return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
 
     def helps(self, batch: OptionBatch, options: Sequence[int], whose: Sequence[int]) -> list[float]:
-        """How probably options of a batch help those who carry them out, by their indices and the rows of the people.
+        """The probabilities that options of a batch help once carried out, by their indices and the rows of people.
 
-        It is the same with an outlook and without.
+        They are the same with an outlook and without.
         """
         if batch.outlook is not None:
             return [batch.outlook.probability(option) for option in options]

@@ -21,7 +21,7 @@ take the easiest, which would else be the one that helps least."""
 
 
 class Outlook(NamedTuple):
-    """What is expected of P options that change some of M features.
+    """The expectations of P options that change some of M features.
 
     ``log_odds`` (P,) are those that an option helps who carries it out. ``effects`` (P, M) are what they lose when a
     feature is put back to the person's own value. ``effort`` (P, M) is what its change is thought to cost: the sum is
@@ -37,7 +37,7 @@ class Outlook(NamedTuple):
         return Outlook(self.log_odds[which], self.effects[which], self.effort[which])
 
     def probability(self, option: int) -> float:
-        """How probably an option helps who carries it out."""
+        """The probability that an option helps who carries it out."""
         return scalar_sigmoid(self.log_odds.item(option))
 
 
@@ -79,7 +79,7 @@ class Samples(NamedTuple):
 
     @property
     def execution(self) -> Array:
-        """How probably each sample carries each option out, (P, S)."""
+        """The probability with which each sample carries each option out, (P, S)."""
         costs = self.costs
         possible = np.isfinite(costs)
         return np.where(possible, np.exp(-self.nu * np.where(possible, costs, 0.0)), 0.0)
@@ -122,8 +122,10 @@ class Options(NamedTuple):
         return self.at(self.is_compatible_with(arm))
 
     def is_compatible_with(self, arm: int) -> Mask:
-        """Which options may be suggested beside that of an arm, (F,): those that help about as probably by another main
-        change. Where nothing is expected of options, or none is known to help more than to stay, these are all others.
+        """Whether each option may be suggested beside that of an arm, (F,).
+
+        Those may that help about as probably by another main change. Where nothing is expected of options, or none is
+        known to help more than to stay, these are all others.
         """
         own = self.arm == arm
         others = ~own
@@ -134,7 +136,7 @@ class Options(NamedTuple):
 
     @property
     def targets(self) -> Array:
-        """What the person would become, (F, D)."""
+        """The encoded row of the person after each option, (F, D)."""
         return self.points[self.point]
 
 

@@ -94,7 +94,7 @@ class Parametrised:
 
     @classmethod
     def faults(cls, given: Mapping[str, Any], threshold: float) -> Iterator[tuple[str | None, str]]:
-        """What is wrong with the parameters that a spec has ``given``, beyond the values of each.
+        """The faults of the parameters that a spec has ``given``, beyond the values of each.
 
         ``threshold`` is the score above which the model approves. A fault is a parameter, None where one is missing,
         and a sentence.

@@ -17,7 +17,7 @@ def reaches_score(score: Any, goal: Any, tolerance: float = ROUNDING) -> Any:
 
 
 def reaches_target(person: Array, target: Array, direction: Array, tolerance: float = ROUNDING) -> Any:
-    """Which columns of a ``person`` (..., D) are as far as the ``target``, or farther, by the ``direction`` of change.
+    """Whether columns of a ``person`` (..., D) are as far as the ``target``, or farther, in the ``direction`` given.
 
     All are encoded and of shapes that broadcast. A direction is 1 or -1; a column of direction 0 is there already.
     """

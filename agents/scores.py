@@ -1,4 +1,4 @@
-"""What rooms know of a model: its scores."""
+"""The scores of a model, which are all that rooms know of it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WorstCase(Protocol):
         """By how much the log odds of encoded rows (n, D) are below the linear ones, (n,), 0 or more."""
 
     def slopes(self, X: Array, /) -> Array:
-        """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
+        """The slopes of the slack at encoded rows (n, D), one for each column, (n, D)."""
 
 
 def together(scores: Sequence[Score]) -> Scores:

@@ -1,4 +1,4 @@
-"""What learners and goals keep as their state: arrays by name."""
+"""The state of learners and goals: arrays by name."""
 
 from __future__ import annotations
 

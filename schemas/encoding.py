@@ -140,7 +140,7 @@ class FeatureCodec:
         return self._rules.violated(self.completed(features))
 
     def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
-        """Which encoded rows, (n, D), keep the cross-feature constraints and the spec's bounds, (n,)."""
+        """Whether encoded rows (n, D) keep the cross-feature constraints and the spec's bounds, (n,)."""
         if not (self.spec.constraints.le or self.spec.constraints.rules or self._narrowed):
             return np.ones(len(encoded), dtype=bool)
         codes = self.codes(encoded)

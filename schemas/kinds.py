@@ -139,7 +139,7 @@ class Kinds:
         return self._by_name[name]
 
     def index(self, name: str) -> int:
-        """Where in the table a kind stands."""
+        """The place of a kind in the table."""
         return list(self._by_name).index(name)
 
     def __iter__(self) -> Iterator[Kind]:

@@ -341,7 +341,7 @@ def _check_influences(spec: ProgramSpec, influences: Sequence[tuple[str, str]]) 
 
 
 def _parents(influences: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """What influences each feature."""
+    """The features that influence each feature."""
     parents: dict[str, list[str]] = {}
     for parent, child in influences:
         parents.setdefault(child, []).append(parent)

@@ -1,4 +1,4 @@
-"""What a person could change."""
+"""The changes that a person could make."""
 
 from ..registry import Registry
 from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, PlanSteps, Proposals, Ranges, Score, Space

@@ -156,7 +156,7 @@ class Adapted(ScoringGenerator):
         return options.at(self._near_enough(people, options)) if self._objective.aims else options
 
     def _near_enough(self, people: Array, options: _Rows) -> Mask:
-        """Which options, by person and best first, cost at most ``DEAREST`` times the person's best."""
+        """The options, by person and best first, that cost at most ``DEAREST`` times the person's best."""
         cost = self._costs(people, options.whose, options.steps)
         return cost <= DEAREST * cost[np.searchsorted(options.whose, options.whose)]
 
@@ -204,7 +204,7 @@ class Adapted(ScoringGenerator):
         return rows
 
     def _dearest_first(self, people: Array, rows: _Rows) -> Steps:
-        """Which feature of each of R rows is the most expensive, which the next, and so on: (M, R)."""
+        """The features of each of R rows, the most expensive first, (M, R)."""
         costs = np.empty(rows.steps.T.shape)
         for feature in range(len(costs)):
             costs[feature] = self._costs(people, rows.whose, _only(rows.steps, feature))

@@ -1,4 +1,4 @@
-"""What every candidate generator is: it proposes what people could change."""
+"""The contract of candidate generators, which propose what people could change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Mutable = Literal["none", "up", "down", "any"]
 
 
 class Space(NamedTuple):
-    """What people may change: D encoded columns of F features.
+    """The changes that people may make: D encoded columns of F features.
 
     ``feature_of`` (D,) is the feature of each column; a feature of several columns is one-hot. The raw value of a
     column is ``low + x scale`` (D,), for an ordinal feature its rank. ``mutable`` (F,), ``smallest_change`` (F,), raw

@@ -161,7 +161,7 @@ class RecourseInstances(CandidateGenerator):
         raise ValueError(f"{left.sum()} candidates are feasible for this person: no rule binds")
 
     def _exclusions(self, person: Array) -> Iterator[tuple[Reason, Mask]]:
-        """What each rule excludes, in order: shape (F, K) where it looks at single features, else (1, K)."""
+        """The instances that each rule excludes, in order: (F, K) where it looks at single features, else (1, K)."""
         change = self.arms.T - person[:, None]
         changed = self._any_column(change != 0)
         rising, falling = self._any_column(change > 0), self._any_column(change < 0)
@@ -207,7 +207,7 @@ class RecourseInstances(CandidateGenerator):
         return by_feature
 
     def _is(self, kind: Mutable) -> Mask:
-        """Which features are mutable in this way, (F, 1)."""
+        """The features that are mutable in this way, (F, 1)."""
         return np.array([[mutable == kind] for mutable in self.space.mutable])
 
 

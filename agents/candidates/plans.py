@@ -211,7 +211,7 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
 
 
 def costs_of_targets(space: Space, cost: Cost, person: Array, targets: Array) -> PlanCosts:
-    """What targets (n, D) cost a person (D,) under any weights, each by the steps of ``cheapest_steps``."""
+    """The costs of targets (n, D) for a person (D,) under any weights, each by the steps of ``cheapest_steps``."""
     each = []
     for target in targets:
         levels, [last] = levels_to(space, person, target[np.newaxis])

@@ -239,7 +239,7 @@ class Search(ScoringGenerator):
     # --- one person --------------------------------------------------------------------------------------------------
 
     def _options(self, person: Array) -> _Found:
-        """What there is for a person, by the closed form where it is sure."""
+        """The options of a person, by the closed form where it is sure."""
         people, (score, _) = person[np.newaxis], self._model()
         # The highest worst case is not where the highest linear score is.
         if self._linear is None or isinstance(score, WorstCase):
@@ -251,7 +251,7 @@ class Search(ScoringGenerator):
         return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), True)
 
     def _searched_each(self, people: Array, numbers: Indices) -> list[Targeted]:
-        """What a search finds for each of the people with these numbers."""
+        """The options that a search finds for each of the people with these numbers."""
         options_of = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
         return [
             Targeted(
@@ -263,7 +263,7 @@ class Search(ScoringGenerator):
         ]
 
     def _searched(self, person: Array) -> _Found:
-        """What a search finds for a person."""
+        """The options that a search finds for a person."""
         limits = self._grid.limits(person)
         scored = self._search(person, limits)
         targets = scored.undominated()

@@ -1,4 +1,4 @@
-"""Which options are suggested: the learners that choose among a person's options."""
+"""The learners that choose among a person's options."""
 
 from ..parameters import Interval, Parameter
 from ..registry import Registry

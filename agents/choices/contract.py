@@ -53,7 +53,7 @@ class Pull(NamedTuple):
 
 
 class FeatureBeliefs(NamedTuple):
-    """What a learner believes of M features, each (M,).
+    """A learner's beliefs about M features, each (M,).
 
     ``omega`` is how much less a feature's changes help than expected, 0 as expected and 1 not at all, ``omega_sd`` its
     standard deviation. ``difficulty`` is how many times as hard as assumed the changes are, ``log_difficulty_sd`` the
@@ -162,7 +162,7 @@ class Choice(Equipped, ABC):
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def worth(self, options: Options, random: Random) -> Array:
-        """What ``pick`` compares F options by, (F,), not negative; a choice without it takes no sampled costs."""
+        """What ``pick`` compares F options by, not negative, (F,); a choice without it takes no sampled costs."""
         raise NotImplementedError(f"{self.name} takes no sampled costs")
 
     @classmethod
@@ -257,7 +257,7 @@ class Choice(Equipped, ABC):
 
     @property
     def beliefs(self) -> FeatureBeliefs | None:
-        """What it has found of single features; None where it learns nothing of them."""
+        """Its beliefs about single features; None where it learns nothing of them."""
         return None
 
     @classmethod
@@ -311,7 +311,7 @@ def _once(random: Random) -> Random:
 
 
 def _in_samples(options: Options, worth: Array) -> Array:
-    """What options that are worth as much (F,) are worth to each sample of the person, (F, S): that is their mean."""
+    """The worth of each option in each sample of the person, (F, S). Its mean over the samples is ``worth`` (F,)."""
     assert options.samples is not None, "only sampled costs have samples"
     execution = options.samples.execution
     mean = execution.mean(axis=1, keepdims=True)

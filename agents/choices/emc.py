@@ -38,7 +38,7 @@ class EMC(FixedChoice):
     name: ClassVar[str] = "emc"
 
     def worth(self, options: Options, random: Random) -> Array:
-        """How much less than the cap options cost."""
+        """The cap less the cost of each option, (F,)."""
         assert options.samples is not None, "without samples options are picked one by one"
         return options.samples.cost.cap - _costs(options)
 

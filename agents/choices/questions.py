@@ -1,4 +1,4 @@
-"""Which of these would be easier for you: questions whose answers bring a person's best plan near."""
+"""Questions, "which of these would be easier for you?", whose answers bring a person's best plan near."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def most_informative_set(
 
 
 class InterviewRules(NamedTuple):
-    """How a person is asked.
+    """The rules by which a person is asked.
 
     At most ``questions``, each with ``options`` plans. No more are asked when the expected regret is at most
     ``tolerance`` times the expected least loss. With ``walks`` the next question is about the state to which the first
@@ -139,7 +139,7 @@ class InterviewRules(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """What is known after some answers.
+    """The knowledge of a person after some answers.
 
     ``question`` are the numbers of the plans to show next, in the pool of ``state``; None where nothing is to be asked.
     ``recommended`` is the plan of the first pool with the least expected loss, its cost and shortfall (``Pool``). It is
@@ -225,7 +225,7 @@ class Interview(Generic[S]):
         self._prior, self._response, self._key = prior, response, key
 
     def after(self, answers: Sequence[int]) -> Belief:
-        """What is known after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
+        """The belief after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
 
         Raise ``ValueError`` where an answer is to no question, or names no plan of its question.
         """
@@ -233,7 +233,7 @@ class Interview(Generic[S]):
         return last
 
     def course(self, answers: Iterable[int]) -> Iterator[Belief]:
-        """What is known after none, one, ... of these answers. Raises as ``after`` does.
+        """The beliefs after none, one, ... of these answers. Raises as ``after`` does.
 
         An answer is taken when the next belief is asked for: a list may grow meanwhile.
         """
@@ -266,7 +266,7 @@ class Interview(Generic[S]):
             yield belief
 
     def _next_state(self, pool: Pool[S], picked: int) -> S:
-        """Where the first step of the picked plan leads; the start where nothing is left to be done from there."""
+        """The state after the first step of the picked plan; the start where nothing is left to be done from there."""
         state = pool.after_first_step[picked]
         return self._start if state is None or not len(self._pool_at(state).costs.steps) else state
 

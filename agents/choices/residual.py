@@ -144,7 +144,7 @@ class Residual(Choice):
 
     @property
     def _effort(self) -> effort.Effort:
-        """What outcomes have said of how hard changes are."""
+        """The effort of changes, as outcomes have corrected it."""
         return effort.Effort(self._weights[EFFORT], self._weights[FEATURES + self._features :])
 
     @property
@@ -165,7 +165,7 @@ class Residual(Choice):
 
     @classmethod
     def beliefs_of(cls, state: State) -> FeatureBeliefs:
-        """What a learner with this state believes of its features."""
+        """The beliefs of a learner with this state about its features."""
         learner = cls(np.zeros((len(state["arm_target"]), 1)), 1)
         learner.equip(features=(len(state["target"]) - FEATURES) // 2)
         learner.restore(state)
@@ -235,7 +235,7 @@ class Residual(Choice):
         return np.array_equal(information, information.T) and not (of_arms < 0.0).any()
 
     def _expected(self, options: Options) -> _Expected:
-        """What the weights, without those of the arms, say of F options."""
+        """The expectation of F options by the weights without those of the arms."""
         log_odds, effects, efforts = options.outlook or _unknown(options.number, self._features)
         level, slope, _, reported = self._weights[:FEATURES]
         omega = self._weights[FEATURES:][: self._features]
@@ -249,7 +249,7 @@ class Residual(Choice):
         return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
 
     def _compared(self, options: Options) -> tuple[_Expected, Array, Array]:
-        """What is expected of F options, what is particular to their arms, and the standard deviations, (F,) each."""
+        """The expectation of F options, the part particular to their arms, and the standard deviations, (F,) each."""
         expected = self._expected(options)
         information, target = self._arm_evidence[:, options.arm]
         arm_variance = self.arm_sd**2 / (1.0 + information * self.arm_sd**2)
@@ -264,7 +264,7 @@ class Residual(Choice):
         return np.concatenate([gradient[:FEATURES], np.stack([changed, *of_features[:, changed]], axis=1).ravel()])
 
     def _read(self, context: bytes) -> tuple[float, float, float, Array]:
-        """What a pick has packed: its expected reward, the predictor of all weights and of its arm, the gradient."""
+        """The numbers packed by a pick: expected reward, the predictor of all weights and of its arm, gradient."""
         numbers = np.frombuffer(context)
         parts = numbers[NUMBERS + FEATURES :]
         changed = parts[::3].astype(np.intp)

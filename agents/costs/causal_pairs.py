@@ -41,7 +41,7 @@ def above_floor(mean: float, sd: float, floor: float) -> float:
 
 @compiled
 def expected_step(feature: int, size: float, values: Array, model: Model) -> float:
-    """What a step of a feature is expected to cost, at ``values`` (F,) before."""
+    """The expected cost of a step of a feature, at ``values`` (F,) before."""
     edges, (mass, means, covariances), (floor, offset, _) = model
     column, coefficient = np.empty(len(edges) + 1, np.intp), np.empty(len(edges) + 1)
     column[0], coefficient[0], count = feature, size, 1
@@ -62,7 +62,7 @@ def expected_step(feature: int, size: float, values: Array, model: Model) -> flo
 
 @compiled
 def cheapest(changed: Indices, sizes: Array, before: Array, after: Array, model: Model) -> float:
-    """What the steps of ``changed`` features (C,) cost in the cheapest order: a shortest path over sets of features."""
+    """The cost of steps of ``changed`` features (C,) in the cheapest order: a shortest path over sets of features."""
     count = len(changed)
     values = before.copy()
     if count > MOST_ORDERED:
@@ -81,7 +81,7 @@ def cheapest(changed: Indices, sizes: Array, before: Array, after: Array, model:
 
 @compiled
 def in_turn(changed: Indices, sizes: Array, values: Array, after: Array, model: Model) -> float:
-    """What the steps cost when the cheapest next one is taken, again and again. ``values`` (F,) change."""
+    """The cost of the steps when the cheapest next one is taken, again and again. ``values`` (F,) change."""
     total, left = 0.0, np.ones(len(changed), np.bool_)
     for _ in range(len(changed)):
         best, least = -1, np.inf

@@ -1,4 +1,4 @@
-"""How much a change of each encoded column lowers the execution probability, learned by ridge regression."""
+"""The effect of a change of each encoded column on the execution probability, learned by ridge regression."""
 
 from __future__ import annotations
 

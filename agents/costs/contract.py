@@ -1,4 +1,4 @@
-"""What every cost is."""
+"""The contract of costs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Columns(NamedTuple):
 
     @property
     def is_ordered(self) -> Mask:
-        """Which columns are those of a feature with an order, (D,)."""
+        """The columns of features with an order, (D,)."""
         return np.asarray(np.bincount(self.feature_of, minlength=len(self.movable))[self.feature_of] == 1)
 
 
@@ -59,11 +59,11 @@ class Cost(Parametrised, ABC):
         """
 
     def preferences(self) -> Preferences | None:
-        """What is believed of the population before anybody has answered; None where all people are alike."""
+        """The beliefs about the population before anybody has answered; None where all people are alike."""
         return None
 
     def preference_names(self, features: Sequence[str]) -> tuple[str, ...]:
-        """What the shares of its preferences are of, by the names of the F features: the features themselves."""
+        """The names of what its preferences are shares of, from those of the F features: the features themselves."""
         return tuple(features)
 
     @property

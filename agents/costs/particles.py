@@ -1,4 +1,4 @@
-"""What one person's answers say about what changes cost them: weighted particles, kind of person by kind of person."""
+"""The weights of one person by their answers: weighted particles, kind of person by kind of person."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GivenAnswer(NamedTuple):
 
 
 def answer_probabilities(costs: Array, cap: float, response: Response) -> Array:
-    """How probable each answer is, (k + 1, ...): the pick of each of k plans that cost (k, ...), and at last of none.
+    """The probability of each answer, a pick of one of k plans that cost (k, ...), and at last of none, (k + 1, ...).
 
     Where no plan costs the ``cap``, because none can be out of reach, nobody is expected to take none.
     """

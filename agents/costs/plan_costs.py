@@ -1,4 +1,4 @@
-"""What plans cost, for any weights of the person who carries them out."""
+"""The costs of plans, for any weights of the person who carries them out."""
 
 from __future__ import annotations
 
@@ -86,5 +86,5 @@ class Pool(NamedTuple, Generic[S]):
         return Pool(self.costs.only(plans), [self.after_first_step[plan] for plan in plans], shortfall)
 
     def losses(self, costs: Array) -> Array:
-        """What plans that cost (n, S) have least of, the better they are."""
+        """The losses of plans that cost (n, S), (n, S): the best plan has the least."""
         return costs if self.shortfall is None else costs + self.shortfall[:, np.newaxis]

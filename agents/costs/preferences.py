@@ -1,4 +1,4 @@
-"""What a population is believed to prefer, and what a pick teaches of it."""
+"""The preferences of a population as they are believed, and the lesson of a pick."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Preferences:
 
     @property
     def picks(self) -> float:
-        """What was seen of people and counts still: that of the feature of which most was."""
+        """The people who were seen and count still: those of the feature of which most were."""
         return float(self._counts[1].max(initial=0.0))
 
     def learn(self, lesson: Lesson) -> None:
@@ -174,7 +174,7 @@ def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> Served:
 
 
 def _lessons(groups: Sequence[Mask], editable: Mask, changed: Mask) -> tuple[Lesson, ...]:
-    """What the pick of each option and of none teaches: each has a group of samples, of which it is right."""
+    """The lessons of the pick of each option and of none: each has a group of samples, of which it is right."""
     shown, mean = changed.any(axis=0), editable.mean(axis=0)
     score = np.array([shown * (group.mean(axis=0) - mean) if len(group) else 0.0 * mean for group in groups])
     share, variance = np.array([len(group) for group in groups]) / len(editable), mean * (1.0 - mean)

@@ -1,4 +1,4 @@
-"""What is known of people's weights before they answer."""
+"""The prior of people's weights before they answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Prior(Protocol):
         """The weights (S, P) of people of these kinds (S,), from their latent numbers (S, latents)."""
 
     def lesson(self, kinds: Array, changed: Mask) -> Lesson:
-        """What a person teaches of the population, whose kinds have these probabilities (M,) after their answers.
+        """The lesson of a person about the population, whose kinds have these probabilities (M,) after their answers.
 
         ``changed`` (F,) are the features that the plans change from which they picked.
         """
@@ -60,7 +60,7 @@ class SampledPrior:
         return self._rows[kind]
 
     def lesson(self, kinds: Array, changed: Mask) -> Lesson:
-        """Which features the person would change, as far as the answers tell: a step of scoring, as of ``served``.
+        """The features that the person would change, as far as the answers tell: a step of scoring, as of ``served``.
 
         What answers tell of a feature is here that of this person's, not of all that they could give: all at most.
         """
@@ -71,14 +71,14 @@ class SampledPrior:
 
 
 def sampled_plan_costs(cost: SampledCost, person: Array, targets: Array) -> PlanCosts:
-    """What targets (n, D) cost a person (D,) under any sample of a distribution, whatever the order of steps."""
+    """The costs of targets (n, D) for a person (D,) under any sample of a distribution, whatever the order of steps."""
     numbers, first_person = np.arange(len(targets)), np.zeros(len(targets), np.intp)
     shifts = cost.shifts(targets, person[np.newaxis], numbers, first_person)
     return PlanCosts(shifts, numbers[:, np.newaxis], cap=cost.cap)
 
 
 def prior_of(cost: Cost, shares: Array | None = None) -> Prior:
-    """What a program's cost says of people before they answer: of a causal cost a broadened prior.
+    """The prior of people by a program's cost: of a causal cost a broadened one.
 
     ``shares`` are those of ``Preferences`` that have learned from others' answers. Raise ``ValueError`` where the cost
     is the same for everybody: there is nothing to ask.

@@ -1,4 +1,4 @@
-r"""How people answer which of several plans they would take."""
+r"""Models of how people answer which of several plans they would take."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ POPULATIONS = 16
 
 
 class Draws(NamedTuple):
-    """What S samples of a person are made from, whatever is believed of the population.
+    """The numbers from which S samples of a person are made, whatever is believed of the population.
 
     A sample would change a feature where its ``place`` (S, F), uniform between 0 and 1, is below the share of people
     who would. ``taste`` (S, F) are exponential: their shares among the features that it would change are Dirichlet
@@ -102,10 +102,10 @@ class SampledCost(Cost):
     @staticmethod
     @abstractmethod
     def linear_share(weight: Array) -> Array:
-        """How much the linear cost counts in each sample, (S,), by its uniform weight (S,); the rest is percentile."""
+        """The share of the linear cost in each sample, by its uniform weight (S,); the rest is percentile."""
 
     def preferences(self) -> Preferences:
-        """What is believed of the population before anybody has picked an option."""
+        """The beliefs about the population before anybody has picked an option."""
         return Preferences(prior_shares(self.columns.movable), **self._learning)
 
     def under(self, shares: Array) -> Self:

@@ -86,7 +86,7 @@ class CostStructure:
         return self.features + len(self.edges)
 
     def influences(self, feature: int) -> list[tuple[int, int]]:
-        """What influences changes of a feature: other features, each with the number of its weight."""
+        """The influences on changes of a feature: other features, each with the number of its weight."""
         return [(parent, self.features + at) for at, (parent, child) in enumerate(self.edges) if child == feature]
 
     def coefficients(self, feature: Indices, size: Array, values: Array) -> Array:

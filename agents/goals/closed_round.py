@@ -1,4 +1,4 @@
-"""What a goal observes of a round that is over."""
+"""A round that is over, as goals observe it."""
 
 from __future__ import annotations
 

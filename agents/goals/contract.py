@@ -1,4 +1,4 @@
-"""What every goal is: the score that must be reached, and until when it holds."""
+"""The contract of goals: the score that must be reached, and until when it holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..scores import FEWEST_DIGITS, rounded_down
 
 
 class Goal(Parametrised, ABC):
-    """Which score leads to a yes.
+    """The score that leads to a yes.
 
     Its own parameters are keywords of the constructor, declared as ``Parametrised`` says.
 
@@ -45,7 +45,7 @@ class Goal(Parametrised, ABC):
         return f"{rounded_down(self.required, digits)}{parts}"
 
     def reached(self, score: Array) -> Mask:
-        """Which scores, shape (n,), reach the goal."""
+        """Whether each of n scores reaches the goal, (n,)."""
         return np.asarray(np.greater(score, self.required))
 
     def until_ms(self, time_ms: int) -> int | None:  # goals that expire override it

@@ -61,7 +61,7 @@ class ConformalOffset:
 
     @property
     def deviations(self) -> float:
-        """What is added to the logit of a goal, in standard deviations of newcomers' logits."""
+        """The offset of the logit of a goal, in standard deviations of newcomers' logits."""
         return float(self.theta[0])
 
     def keep(self, number: int, score: float) -> None:

@@ -19,7 +19,7 @@ from .offset import ConformalOffset
 
 @dataclass(frozen=True)
 class Prospects:
-    """What may be expected of people who are turned down, and of those who were turned down in earlier rounds.
+    """The prospects of people who are turned down, and of those who were turned down in earlier rounds.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ SPAN = 2.0
 
 
 class RecentRounds:
-    """What a policy sees of the last rounds, the last one first; zeros for rounds that have not been.
+    """The last rounds as a policy sees them, the last one first; zeros for rounds that have not been.
 
     Of each round, with scores as logits relative to a moving mean of newcomers:
 
@@ -53,7 +53,7 @@ class RecentRounds:
 
     @property
     def seen(self) -> Array:
-        """What the policy sees, (1, inputs)."""
+        """The inputs of the policy, (1, inputs)."""
         return self.rounds.reshape(1, INPUTS)
 
     def observe(self, closed: ClosedRound) -> None:

@@ -18,7 +18,7 @@ LEAST_SHARE = 0.05
 
 
 class Played(NamedTuple):
-    """What became of goals in E episodes: the round that is closed next, and the shares RR and RF (E,) in it.
+    """The outcome of goals in E episodes: the round that is closed next, and the shares RR and RF (E,) in it.
 
     A share is NaN where nobody reached a goal, or nobody was turned down.
     """
@@ -39,7 +39,7 @@ class Practice(Protocol):
 
 
 class Settings(NamedTuple):
-    """How the goal is trained.
+    """The settings of the training.
 
     The reward of a goal is alpha (1 + .9 log RR) + tau (1 + .9 log RF) of the next round, a term without its share left
     out. alpha and tau are those of the paper's figure 4. The paper's 7,000 steps are here ``lessons`` of ``rounds``

@@ -11,7 +11,7 @@ from .contract import Goal
 
 
 def accepted(score: Array, threshold: float) -> Mask:
-    """Which scores, shape (n,), a model approves: those strictly above its threshold.
+    """Whether a model approves each of n scores, those strictly above its threshold, (n,).
 
     A score on the threshold is rejected. With threshold 0.5 that is what a classifier's own prediction says where the
     undesired class comes first, and it happens: half of a forest's trees can vote each way.

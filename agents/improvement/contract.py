@@ -1,4 +1,4 @@
-"""What every estimate of improvement is: how probably people have the desired outcome once they have changed."""
+"""The contract of estimates of improvement: how probably people have the desired outcome once they have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an option guarantees, and until when."""
+"""The guarantees of options, and until when they hold."""
 
 from collections.abc import Mapping
 

@@ -77,7 +77,7 @@ class LpBall:
         return norms
 
     def slopes(self, points: Array) -> Array:
-        """How fast these norms grow with each column, (n, D), of points (n, D)."""
+        """The slopes of these norms at points (n, D), one for each column, (n, D)."""
         sizes, norms = np.abs(points), self.norms(points)[:, np.newaxis]
         if self.q == 1.0:
             return np.where(points < 0.0, -1.0, 1.0)
@@ -87,7 +87,7 @@ class LpBall:
         return np.asarray(np.sign(points) * (sizes / safe) ** (self.q - 1.0))
 
     def drift(self, weights: Array, bias: Array) -> Array:
-        """How far changes of the parameters, (B, D) and (B,), lead from the centre, (B,), in the norm p."""
+        """The distance from the centre after changes of the parameters, (B, D) and (B,), in the norm p, (B,)."""
         moved = np.abs(np.column_stack([weights, bias]) if self.intercept else np.asarray(weights))
         return np.asarray(np.linalg.norm(moved, ord=self.p, axis=1))
 
@@ -104,7 +104,7 @@ def log_odds(points: Array, weights: Array, bias: float) -> Array:
 
 
 def alpha_max(points: Array, norms: Array, weights: Array, bias: float, required: float = 0.0) -> Array:
-    r"""How much change each option survives: $(w x + b - \ell) / \|(x, 1)\|_q$, (n,).
+    r"""The change of the model that each option survives: $(w x + b - \ell) / \|(x, 1)\|_q$, (n,).
 
     ``points`` are encoded (n, D), ``norms`` (n,) those of ``LpBall.norms``, kept with them, and ``required`` are log
     odds. A model nearer than that, in the norm p, accepts the option; below 0 the model itself does not.

@@ -1,4 +1,4 @@
-"""How far retraining moves the parameters of a linear model: the radius of a promise, from bootstrapped retrains."""
+"""The radius of a promise: how far bootstrapped retrains lie from the parameters of a linear model."""
 
 from __future__ import annotations
 

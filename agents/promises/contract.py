@@ -1,4 +1,4 @@
-"""What every promise is: what an option guarantees to the person who takes it."""
+"""The contract of promises: what an option guarantees to the person who takes it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Promise(Equipped, ABC):
         return bool(self.needs)
 
     def measured(self, score: Score, retrains: Sequence[Score]) -> dict[str, Any]:
-        """What it ``needs``, by name, for a model's score and those of models of resamples of its data."""
+        """The values of its ``needs``, by name, for a model's score and those of models of resamples of its data."""
         return {}
 
     # --- options ------------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class Promise(Equipped, ABC):
 
     @abstractmethod
     def guarantee(self, target: Array, score: Score, required: float = 0.5) -> dict[str, float] | None:
-        """What is guaranteed of a target, shape (D,), as finite numbers by name; None: nothing.
+        """The guarantee of a target (D,) as finite numbers by name; None: nothing.
 
         ``score`` gives the current model's scores, (n,), of encoded rows (n, D); an option is accepted when its score
         is above ``required``.
@@ -93,7 +93,7 @@ class Promise(Equipped, ABC):
         return LpBall(0.0)
 
     def distance(self, before: Score, after: Score) -> float:
-        """How far a model is from the one before it; infinite where models cannot be compared, as if not linear.
+        """The distance of a model from the one before it; infinite where models cannot be compared, as if not linear.
 
         It is a metric, and depends on parameters alone: what is measured differs from model to model.
         """
@@ -138,4 +138,4 @@ class Certified(Promise):
 
     @abstractmethod
     def certified(self, targets: Array, required: float = 0.5) -> Counts:
-        """How many of the certifying retrains accept each target (n, D), (n,)."""
+        """The number of certifying retrains that accept each target (n, D), (n,)."""

@@ -55,7 +55,7 @@ class Ellipsoid:
         return products
 
     def slopes(self, points: Array) -> Array:
-        """How fast these norms grow with each column, (n, D), of points (n, D)."""
+        """The slopes of these norms at points (n, D), one for each column, (n, D)."""
         rows, norms = np.column_stack([points, np.ones(len(points))]), self.norms(points)
         return np.asarray(self._spread(rows)[:, :-1] / np.where(norms > 0.0, norms, 1.0)[:, np.newaxis])
 

@@ -1,4 +1,4 @@
-"""What the promises for linear models have in common: a radius around the current model, and the worst case in it."""
+"""The base of promises for linear models: a radius around the current model, and the worst case in it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LinearModels(Protocol):
 
     @property
     def radius(self) -> float:
-        """How far they may be."""
+        """The largest distance from the centre."""
 
     def norms(self, points: Array) -> Array:
         """By how much the log odds of points (n, D) change at most, (n,), for a radius of 1."""
 
     def slopes(self, points: Array) -> Array:
-        """How fast these norms grow with each column, (n, D)."""
+        """The slopes of these norms, one for each column, (n, D)."""
 
     def worst_case(self, points: Array, weights: Array, bias: float) -> Array:
         """The least log odds, (n,), of points (n, D) under the models around ``weights`` (D,)."""
@@ -60,7 +60,7 @@ class WorstCaseScore:
         return self._models.radius * self._models.norms(X)
 
     def slopes(self, X: Array) -> Array:
-        """How fast the slack grows with each column, (n, D), at encoded rows (n, D)."""
+        """The slopes of the slack at encoded rows (n, D), one for each column, (n, D)."""
         return self._models.radius * self._models.slopes(X)
 
     def __call__(self, X: Array) -> Array:

@@ -160,7 +160,7 @@ class RetrainsPromise(Certified):
         return {"share": count / trials, "bound": bound, "models_of_resamples": float(trials)}
 
     def certified(self, targets: Array, required: float = 0.5) -> Counts:
-        """How many of the certifying retrains accept each target (n, D), (n,)."""
+        """The number of certifying retrains that accept each target (n, D), (n,)."""
         assert self._certifying, "call `equip` before anything is guaranteed"
         return np.rint(accepting(targets, self._certifying, required) * len(self._certifying)).astype(np.intp)
 

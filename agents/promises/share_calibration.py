@@ -1,4 +1,4 @@
-"""What the verdict of certifying retrains is worth: the share and the bound that are stated in its place."""
+"""The worth of the verdict of certifying retrains: the share and the bound that are stated in its place."""
 
 from __future__ import annotations
 

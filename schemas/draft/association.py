@@ -1,4 +1,4 @@
-"""How a column goes together with the label."""
+"""The association of a column with the label."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Column:
 
     @cached_property
     def given(self) -> Mask:
-        """Which cells have a value, (n,)."""
+        """Whether each cell has a value, (n,)."""
         if self.numbers is not None:
             return ~np.isnan(self.numbers)
         if all(map(is_not_given, self.cells)):

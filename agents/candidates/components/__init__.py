@@ -1,1 +1,1 @@
-"""What generators are made of: grids of steps, sets of features, targets that are scored, and explanations."""
+"""The parts of generators: grids of steps, sets of features, targets that are scored, and explanations."""

@@ -1,4 +1,4 @@
-"""What helps one person most: a beam over sets of features, on a grid of round numbers."""
+"""The search for the targets that help one person most: a beam over sets of features, on a grid of round numbers."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class AimedSearch:
         return best, self._near(measured, best)
 
     def _without_fillers(self, measured: Targets, which: Indices) -> Mask:
-        """Which of some targets have no part that was measured and is as good."""
+        """The targets of which no part was measured that is as good."""
         number = {key: row for row, key in enumerate(map(bytes, measured.steps))}
         value, needed = np.where(measured.accepted, self._value(measured), -np.inf), np.ones(len(which), dtype=np.bool_)
         for place, one in enumerate(which.tolist()):

@@ -1,4 +1,4 @@
-"""Which combinations of changes promise most, by the effects of single changes, compiled."""
+"""The combinations of changes that promise most, by the effects of single changes, compiled."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _misses(unserved: Unserved, near: Near) -> Iterator[_Miss]:
 
 
 def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> Array:
-    """How far the features of each row (R, M) are from what the own limits allow, in shares of their ranges."""
+    """The distance of each row's features from what the own limits allow, in shares of their ranges, (R, M)."""
     _, _, step, _, _, scale = grid.layout
     nearest = np.rint(rows / factor).clip(own.fewest, own.most) * factor
     return np.asarray(np.abs(rows - nearest) * step / scale)

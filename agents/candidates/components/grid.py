@@ -40,7 +40,7 @@ class Limits(NamedTuple):
 
 
 class Grid:
-    """What people may become, by the rules of single features.
+    """The targets that people may become, by the rules of single features.
 
     A number or a level moves up and down by whole steps within its bounds, in the directions that are allowed, and by
     no more than the largest change. For a one-hot feature of C categories, k steps lead to the k-th category after the
@@ -84,7 +84,7 @@ class Grid:
         return slice(first, first + max(1, self._categories[index]))
 
     def limits(self, people: Array) -> Limits:
-        """How far people may move: (M,) for a person of shape (D,), (n, M) for people of shape (n, D).
+        """The fewest and most steps of people: (M,) for a person of shape (D,), (n, M) for people of shape (n, D).
 
         In C order whatever that of the people is: a loop is compiled again for each order.
         """
@@ -120,7 +120,7 @@ class Grid:
         return np.rint((low + rows[..., columns] * scale) * unit) / unit
 
     def sizes(self, person: Array, rows: Array) -> Array:
-        """How much each movable feature of ``rows`` (R, D) differs from a person's, (R, M): the sum of its columns."""
+        """The difference of each movable feature of ``rows`` (R, D) from a person's, the sum of its columns, (R, M)."""
         difference = np.abs(rows - person)[:, self._movable_columns]
         return np.add.reduceat(difference, self._movable_starts, axis=1)
 

@@ -1,4 +1,4 @@
-"""What one person may become, feature by feature: the levels that each can reach, and in which steps."""
+"""The targets of one person, feature by feature: the levels that each can reach, and in which steps."""
 
 from __future__ import annotations
 

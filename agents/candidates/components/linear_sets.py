@@ -46,7 +46,7 @@ class Solutions(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What a step of each feature does for one person, (M,) each.
+    """The best step of each feature for one person, (M,) each.
 
     ``gain`` is in log odds, ``cost`` in the l1 cost. ``most`` are the most steps, 0 where none helps. ``step`` is
     the step itself: up (1), down (-1), or a number of categories further.

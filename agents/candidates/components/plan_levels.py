@@ -27,7 +27,7 @@ IMPOSSIBLE = 1e9
 
 
 class PlanLevels(NamedTuple):
-    """What a person (D,) may become: a lattice, and the encoded columns of its levels.
+    """The targets of a person (D,): a lattice, and the encoded columns of its levels.
 
     Of movable feature m, ``blocks[m]`` (n, K, columns) are the encoded columns ``columns[m]`` after each step to each
     of its n levels, the own one first.
@@ -62,7 +62,7 @@ class PlanLevels(NamedTuple):
         return self.rows(levels)
 
     def tables(self, cost: Cost) -> tuple[PlanTables, Array]:
-        """What steps cost under S samples of a program's cost, and the probability of each sample, (S,).
+        """The costs of steps under S samples of a program's cost, and the probability of each sample, (S,).
 
         A causal cost has examples of its prior. A cost that is no sum over features is taken as one.
         """
@@ -79,7 +79,7 @@ class PlanLevels(NamedTuple):
         return additive_tables(self.lattice, each), np.full(each.shape[1], 1.0 / each.shape[1])
 
     def costs(self, cost: Cost, levels: Indices, order: Indices) -> PlanCosts:
-        """What plans (n, M), with their steps in order (n, K), cost a person under any weights.
+        """The costs of plans (n, M) for a person under any weights, their steps in order (n, K).
 
         Raise ``ValueError`` where the cost is the same for everybody.
         """
@@ -158,12 +158,12 @@ def _levels(space: Space, person: Array, parts: Sequence[tuple[int, Steps, Array
 
 
 def _shares(count: Steps) -> Array:
-    """Which share of a change is made after each step, (n, K), of changes that take ``count`` (n,) steps."""
+    """The share of each change that is made after each step, of changes that take ``count`` (n,) steps, (n, K)."""
     return np.minimum(np.arange(1, count.max(initial=1) + 1) / count[:, np.newaxis], 1.0)
 
 
 def _step_counts(space: Space, feature: int, change: Array) -> Steps:
-    """How many steps of a plan raw changes (n,) of a feature take."""
+    """The number of steps of a plan that raw changes of a feature take, (n,)."""
     if space.largest_step is None or np.isinf(space.largest_step[feature]):
         return np.ones(len(change), np.int64)
     return np.asarray(np.maximum(1, np.ceil(np.abs(change) / space.largest_step[feature] - ROUNDING)).astype(np.int64))

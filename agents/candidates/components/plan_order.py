@@ -1,7 +1,7 @@
-"""Which plans cost little: targets in the order of what they cost at least, and the best order of steps, compiled.
+"""The search for cheap plans: targets in the order of their least cost, and the best order of steps, compiled.
 
-A row of a level for each movable feature is a target. All costs are (S,), under S samples. What compiled functions take
-stands in their file.
+A row of a level for each movable feature is a target. All costs are (S,), under S samples. The named
+tuples stand here, since compiled functions take those of their own file alone.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def thinned(targets: Indices, lower: Array, key: Array) -> tuple[int, float]:
 
 @compiled
 def lower_bounds(targets: Indices, levels: Levels, tables: PlanTables) -> Array:
-    """What targets (N, M) cost at least, (N, S)."""
+    """A lower bound of the costs of targets (N, M), (N, S)."""
     steps, own, floor = levels.steps, tables.own, tables.floor
     samples = own.shape[2]
     lower, added = np.full((len(targets), samples), tables.stop), np.empty(samples)
@@ -277,7 +277,7 @@ def next_cheapest(target: Indices, levels: Levels, tables: PlanTables, probabili
 
 @compiled
 def least_costs(targets: Indices, longest: int, levels: Levels, tables: PlanTables) -> Array:
-    """What targets (n, M) of at most ``longest`` steps cost, (n, S): the best order of steps for each sample."""
+    """The costs of targets (n, M) of at most ``longest`` steps, in the best order of steps for each sample, (n, S)."""
     samples = tables.own.shape[2]
     least = np.empty((len(targets), samples))
     orders, probability = np.empty((1, longest), np.intp), np.zeros(samples)

@@ -31,7 +31,7 @@ PROMISING = (0.8, 0.4)
 
 
 class SearchBudget(NamedTuple):
-    """How long and how hard one person's plans are searched.
+    """The limits of the search for one person's plans.
 
     A plan has at most ``steps`` and changes at most ``changes`` features. No more targets are scored when ``rows``
     were. ``targets`` are compared at once; after ``partial`` ones of them only cheaper ones are looked for, and the

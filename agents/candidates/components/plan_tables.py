@@ -1,4 +1,4 @@
-"""What the steps of a lattice cost under several samples of a person's weights, as tables."""
+"""The costs of the steps of a lattice under several samples of a person's weights, as tables."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _varies(lattice: Lattice, m: int) -> bool:
 
 
 def plan_costs(structure: CostStructure, lattice: Lattice, levels: Indices, order: Indices) -> PlanCosts:
-    """What n plans cost under any weights: their ``levels`` (n, M), with steps in ``order`` (n, K).
+    """The costs of n plans under any weights: their ``levels`` (n, M), with steps in ``order`` (n, K).
 
     The order names the movable feature of each step, -1 after the last.
     """

@@ -67,7 +67,7 @@ class PlanTargets:
         return np.asarray(self._count[entries].prod(axis=1))
 
     def lower(self, levels: Indices) -> Array:
-        """What targets (R, M) cost at least, (R, S)."""
+        """A lower bound of the costs of targets (R, M), (R, S)."""
         return lower_bounds(self._entry[levels], self.levels, self.tables)
 
     def score(self, levels: Indices) -> tuple[Array, Mask]:

@@ -1,4 +1,4 @@
-"""How far single features may go: bounds, and the largest change that a person is asked for."""
+"""The ranges of single features: bounds, and the largest change that a person is asked for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ranges(NamedTuple):
         return np.minimum(self.largest_change, np.where(np.isinf(self.largest_share), np.inf, shares))
 
     def room(self, own: Array) -> tuple[Array, Array]:
-        """How far each feature may fall and rise, (..., F) each, from raw values (..., F) of people; 0 or more."""
+        """The room of each feature to fall and to rise from raw values (..., F) of people, 0 or more, (..., F) each."""
         largest = self.largest(own)
         fall, rise = (np.minimum(room, largest).clip(min=0.0) for room in (own - self.lowest, self.highest - own))
         return fall, rise

@@ -34,7 +34,7 @@ class Relaxation(ABC):
 
     @abstractmethod
     def words(self, space: Space, feature: int, own: float, value: float) -> str:
-        """What would be different, after the feature's name."""
+        """The difference in words, to follow the feature's name."""
 
     def divided(self, space: Space) -> Mask:
         """The features, (F,), of which ``divisor`` steps become one of the spec's."""

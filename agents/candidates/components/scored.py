@@ -13,7 +13,7 @@ from .grid import Steps
 
 
 class Measured(NamedTuple):
-    """What is known of R targets: steps (R, M), encoded rows (R, D), scores and costs (R,).
+    """R targets and their measures: steps (R, M), encoded rows (R, D), scores and costs (R,).
 
     ``allowed`` (R,) are those that keep the constraints, ``valid`` (R,) those of them that reach the goal.
     """

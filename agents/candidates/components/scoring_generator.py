@@ -1,4 +1,4 @@
-"""What generators have in common that score options themselves."""
+"""The base of generators that score options themselves."""
 
 from __future__ import annotations
 

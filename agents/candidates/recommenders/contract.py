@@ -1,4 +1,4 @@
-"""What every recommender is: under a linear score it changes people so that each reaches a score of their own."""
+"""The contract of recommenders: under a linear score they change people so that each reaches a score of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Bounds(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What n people lack, in log odds, and what closes the gap.
+    """The log odds that n people lack, and the changes that gain them.
 
     A *change* is a distance in the direction that raises the score, ``sign`` (D,). ``people`` are encoded (n, D),
     ``missing`` (n,) is in log odds, ``gain`` (D,) in log odds for a unit of change, ``room`` (n, D) is the largest
@@ -63,7 +63,7 @@ class Task(NamedTuple):
 
 
 class Recommendations(NamedTuple):
-    """What is recommended to n people.
+    """The plans that are recommended to n people.
 
     ``targets`` (n, D) are encoded, the person's own row where the target score cannot be reached; ``reached`` (n,) says
     whose target is; ``best`` (n,) is the highest score within each person's bounds.

@@ -111,7 +111,7 @@ class RecommenderGenerator(Search):
         return Targeted(whose[keep], arm[keep], points[keep])
 
     def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
-        """What the people lack, by movable feature (n, M), and the most helpful steps of each."""
+        """The task of the people by movable feature, and the most helpful steps of each, (n, M)."""
         fixed = Bounds(people, people)
         whole = task_of(score, people, np.full(len(people), required), fixed)
         fewest, most = self._grid.limits(people)

@@ -53,7 +53,7 @@ class Person(NamedTuple):
 
 
 class Features(NamedTuple):
-    """Which of M features are free to change, (M,), and which of these stay at the end of their room."""
+    """The features that are free to change, (M,), and those of them that stay at the end of their room."""
 
     free: Mask
     at_end: Mask
@@ -69,7 +69,7 @@ class Sides(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of intervals: the losses at both ends, (M,), and what ``end_of`` says, (M, 3)."""
+    """The losses at both ends of M intervals, (M,), and what ``end_of`` says of them, (M, 3)."""
 
     low_loss: Array
     high_loss: Array

@@ -80,7 +80,7 @@ def greedy(costs: Array, weights: Array, cap: float, size: int) -> tuple[Indices
 
 @compiled
 def gains(costs: Array, weights: Array, least: Array) -> Array:
-    """What each option, (P,), adds where the least costs of a set are ``least`` (S,)."""
+    """The gain of each option where the least costs of a set are ``least`` (S,), (P,)."""
     added = np.empty(len(costs))
     for option in range(len(costs)):
         added[option] = gain_of(costs[option], weights, least)
@@ -89,7 +89,7 @@ def gains(costs: Array, weights: Array, least: Array) -> Array:
 
 @compiled
 def gain_of(cost: Array, weights: Array, least: Array) -> float:
-    """What an option of these costs (S,) adds where the least costs are ``least`` (S,)."""
+    """The gain of an option of these costs (S,) where the least costs are ``least`` (S,)."""
     gain = 0.0
     for i in range(len(weights)):
         gain += weights[i] * max(least[i] - cost[i], 0.0)

@@ -77,7 +77,7 @@ class PullBuffer:
 
     @property
     def active(self) -> Mask:
-        """Which rows count, shape (n,): all but those taken back."""
+        """The rows that count, all but those taken back, (n,)."""
         return self._kept[: len(self)]
 
     @property

@@ -1,1 +1,1 @@
-"""What goals for limited places are made of."""
+"""The parts of goals for limited places."""

@@ -1,4 +1,4 @@
-"""How many of those who reach a goal get no place, when they and better newcomers compete for k places."""
+"""The share of those who reach a goal that get no place, when they and better newcomers compete for k places."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ReturnRates:
         self.expected[:] = np.bincount(self.place(lag), success, self.horizon)
 
     def place(self, lag: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where lags (j,) stand in the arrays."""
+        """The places of lags (j,) in the arrays."""
         return np.minimum(lag, self.horizon) - 1
 
     def arrays(self) -> dict[str, Array]:
