@@ -59,7 +59,7 @@ def test_no_competitor_is_cheaper_than_the_optimum(name: str) -> None:
     helped = np.zeros(3)
     for number, (row, weights) in enumerate(zip(users.rows, users.weights, strict=True)):
         moves, random = Moves(of, row), np.random.default_rng(number)
-        best = Person(of, row).cheapest(weights[np.newaxis], effort=THOROUGH).costs.min()
+        best = Person(of, row).cheapest(weights[np.newaxis], budget=THOROUGH).costs.min()
         outcomes = (
             moves.outcome(TreeSearch(moves, 100, random).plan(), weights),
             moves.outcome(SequentialCounterfactuals(moves, of.prior.mean, random).plan(), weights),

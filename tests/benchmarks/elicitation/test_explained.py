@@ -35,7 +35,7 @@ def test_plans_by_rules_are_valid_and_nearly_as_cheap_as_the_cheapest() -> None:
     for row, weights in zip(users.rows, users.weights, strict=True):
         planned.append(with_amounts(automaton(), study(), row, weights[np.newaxis], weights))
         alone.append(by_automaton(automaton(), study(), row, weights[np.newaxis], weights))
-        best.append(Person(study(), row).cheapest(weights[np.newaxis], effort=THOROUGH).costs.min())
+        best.append(Person(study(), row).cheapest(weights[np.newaxis], budget=THOROUGH).costs.min())
     assert all(plan.valid for plan in planned)
     assert all(plan.cost >= least - 1e-6 for plan, least in zip([*planned, *alone], [*best, *best], strict=True))
     assert np.mean([plan.cost for plan in planned]) <= 1.05 * np.mean(best)

@@ -170,7 +170,7 @@ def test_one_pass_over_many_targets_proves_nothing() -> None:
     assert all(case(seed).found(BUDGET._replace(targets=2, partial=4)).proven >= proven[seed] for seed in range(20))
 
 
-def test_no_more_is_scored_than_the_effort_allows() -> None:
+def test_no_more_is_scored_than_the_budget_allows() -> None:
     for seed in range(20):
         found = case(seed).found(BUDGET._replace(rows=30))
         assert found.rows <= 30 + 48, "a portion is finished"
