@@ -329,7 +329,7 @@ def _without_dearer(costs: Array, shown: tuple[int, ...]) -> tuple[int, ...]:
     dear = at_least_as_dear(costs[list(shown)])
     # Of plans that cost the same the first stays.
     is_dearer = (dear & ~np.tril(dear.T)).any(axis=0)
-    return tuple(plan for plan, drop in zip(shown, is_dearer.tolist(), strict=True) if not drop)
+    return tuple(shown[place] for place in np.flatnonzero(~is_dearer).tolist())
 
 
 def option_set(
