@@ -97,7 +97,7 @@ def sources(data: Path | None, names: Sequence[str], seed: int) -> Iterator[Sour
     yield Source(POPULATION, text, codec, Population(seed=seed).table(codec.spec), truth)
     for name in names if data is not None else ():
         assert data is not None, "there are no names without a folder"
-        text = spec_text(name, data)
+        text = spec_text(name)
         codec = _codec(text)
         yield Source(name, text, codec, read_table(data / f"{name}.csv", codec.spec))
 

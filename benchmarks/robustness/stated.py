@@ -26,7 +26,6 @@ from onward.agents.promises import accepting
 from onward.agents.scores import Score
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.truth.settings import spec_text
-from onward.schemas.draft import draft_spec
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import LoadedSpec
 from onward.schemas.table import Table, read_table
@@ -43,7 +42,6 @@ Floats = NDArray[np.float64]
 KINDS: Mapping[str, EstimatorName] = {"logistic": "logistic_regression", "forest": "random_forest"}
 BREAST, SBA = "breast", "sba"
 FILES: Mapping[str, str] = {"diabetes": "diabetes.csv", "compas": "compas.csv", SBA: "SBAcase.11.13.17.csv"}
-LABELS: Mapping[str, str] = {BREAST: "benign", SBA: "Default"}
 YEAR, FIRST_LATER_YEAR = "ApprovalFY", 2006
 PROMISE = "\npromise: {kind: retrains}\n"
 MOST_OVERSTATED, LEAST_HELD = 0.03, 0.95
@@ -241,7 +239,7 @@ def _data_sets(folder: Path, data: Path | None, rows: int) -> Iterator[DataSet]:
     lines = [
         [*map(str, row), str(label)] for row, label in zip(bunch.data.tolist(), bunch.target.tolist(), strict=True)
     ]
-    _write(file, [*bunch.feature_names, LABELS[BREAST]], lines)
+    _write(file, [*bunch.feature_names, "benign"], lines)
     files = {BREAST: file} | {name: data / each for name, each in FILES.items() if data and (data / each).is_file()}
     for name, path in files.items():
         with path.open(encoding="utf-8-sig", newline="") as stream:
@@ -249,7 +247,7 @@ def _data_sets(folder: Path, data: Path | None, rows: int) -> Iterator[DataSet]:
         chosen = np.sort(np.random.default_rng(0).permutation(len(lines))[:rows])
         some = [lines[row] for row in chosen.tolist()]
         _write(folder / f"{name}-rows.csv", header, some)
-        text = draft_spec(path, LABELS[name]).text if name in LABELS else spec_text(name, path.parent).decode()
+        text = spec_text(name).decode()
         (folder / f"{name}.yaml").write_text(text)
         spec = load_program_spec(folder / f"{name}.yaml").spec
         yield DataSet(name, header, some, text, read_table(folder / f"{name}-rows.csv", spec))

@@ -14,16 +14,14 @@ from onward.environments.improvement import TrainedModel, train
 from onward.environments.improvement.people import approves
 from onward.environments.population import SPEC, Population
 from onward.environments.truth import Conditions, Fitted, Repayment, Truth, TruthWorld
-from onward.schemas.draft import draft_spec
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import Table, read_table
 from onward.streams.errors import UsageError
 
-LABELS: Mapping[str, str] = MappingProxyType({"german": "credit_risk"})
-"""The label columns of data sets whose spec is drafted; the others' specs come with Onward."""
-FILES = ("credit", "diabetes", "compas", *LABELS)
+DRAFTS = Path(__file__).parents[1] / "drafts"
+FILES = ("credit", "diabetes", "compas", "german")
 NAMES = ("population", *FILES)
 
 MODELS: Mapping[str, Callable[[int], Any] | None] = MappingProxyType(
@@ -63,11 +61,10 @@ def setting(name: str, folder: Path | None, model: str, seed: int, rows: int) ->
     return Setting(name, seed, spec, table, truth, trained)
 
 
-def spec_text(name: str, folder: Path) -> bytes:
-    """The spec of a data set's file in the folder: the one that comes with Onward, else the draft."""
-    if name in LABELS:
-        return draft_spec(folder / f"{name}.csv", LABELS[name]).text.encode()
-    return (SPEC.parent / f"{name}.yaml").read_bytes()
+def spec_text(name: str) -> bytes:
+    """The spec of a data set: the one that comes with Onward, else a draft that was kept."""
+    drafted = DRAFTS / f"{name}.yaml"
+    return (drafted if drafted.is_file() else SPEC.parent / f"{name}.yaml").read_bytes()
 
 
 def available(names: tuple[str, ...], folder: Path | None) -> list[str]:
@@ -86,8 +83,8 @@ def _population(seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
 def _fitted(name: str, folder: Path | None, seed: int, rows: int) -> tuple[ProgramSpec, Table, Truth]:
     """The truth is fitted to all rows of the file; the world has ``rows`` of them."""
     assert folder is not None, "only worlds whose files are there"
-    file, spec = folder / f"{name}.csv", parse_spec(spec_text(name, folder))
-    assert isinstance(spec, ProgramSpec), f"the draft of {file} is no spec: {spec}"
+    file, spec = folder / f"{name}.csv", parse_spec(spec_text(name))
+    assert isinstance(spec, ProgramSpec), f"the spec of {file} is none: {spec}"
     table = read_table(file, spec)
     truth = Fitted(table, seed=seed)
     chosen = np.random.default_rng(seed).permutation(len(table.labels))[:rows]
