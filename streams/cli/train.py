@@ -45,7 +45,8 @@ def run(args: Sequence[str]) -> int:
         "--date-column",
         metavar="NAME",
         help="""column of the CSV with dates, no feature: the shares of `promise: {kind: retrains}` are measured on
-        later rows (default: on random halves of the rows)""",
+        later rows (default: on random halves of the rows); dates as 2026-01-31, or all as years, 202601, 20260131 or
+        Unix time""",
     )
     options = parser.parse_args(list(args))
     loaded = load_program_spec(options.spec)

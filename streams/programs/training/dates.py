@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,27 +18,30 @@ from ....schemas.spec import ProgramSpec
 from ....schemas.table import number, read_csv
 from ...errors import UsageError
 
+YEARS = (1800, 2200)
+UNIX_SECONDS = (1e8, 7.3e9)
+
 
 def read_dates(csv: Path, column: str) -> NDArray[np.float64]:
     """When each row of a CSV was, (n,), as numbers that grow with time.
 
-    Dates and times are read as ISO 8601, without a zone as UTC, such as 2026-01-31. A column of numbers, such as years
-    or 20260131, is taken as it is. Raises ``UsageError`` for a column that is missing, and for the first cell that is
-    neither; ``TableError`` where the file cannot be read.
+    Dates and times are read as ISO 8601, without a zone as UTC, such as 2026-01-31. Numbers are taken as they are where
+    all are of one kind of date: years, 202601, 20260131 or Unix time. Raises ``UsageError`` for a column that is
+    missing, and for the first cell that is no date; ``TableError`` where the file cannot be read.
     """
     raw = read_csv(csv)
     cells = raw.columns.get(normal_form(column))
     if cells is None:
         raise UsageError(f"--date-column: {csv} has no column {column!r}{did_you_mean(column, raw.columns)}")
-    read = _number if all(not isinstance(number(cell), str) for cell in cells) else _moment
+    read = _reader(cells)
     dates = np.empty(len(cells))
     for row, (line, cell) in enumerate(zip(raw.lines, cells, strict=True)):
         try:
             dates[row] = read(cell.strip())
         except ValueError:
             raise UsageError(
-                f"--date-column: {csv}:{line}: {column}: {cell!r} is no date: write dates as 2026-01-31, or as "
-                "numbers that grow with time, in each row"
+                f"--date-column: {csv}:{line}: {column}: {cell!r} is no date: write dates as 2026-01-31, or all "
+                f"as years from {YEARS[0]} to {YEARS[1]}, as 202601, as 20260131 or as Unix time"
             ) from None
     return dates
 
@@ -49,14 +54,52 @@ def date_columns(csv: Path, spec: ProgramSpec) -> list[str]:
         for name, cells in read_csv(csv).columns.items()
         if name not in used and name != spec.label.name
     )
-    return [column.name for column in columns if column.given.all() and holds_dates(column)]
+    return [column.name for column in columns if column.given.all() and holds_dates(column) and _are_read(column)]
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    if not np.isfinite(value):
-        raise ValueError(text)
-    return value
+def _reader(cells: Sequence[str]) -> Callable[[str], float]:
+    """What reads the dates of a column: of numbers all have to be of the first one's kind."""
+    numbers = [number(cell) for cell in cells]
+    if any(isinstance(value, str) for value in numbers):
+        return _moment
+    first = float(numbers[0])
+    is_date = next((is_date for is_date in (_is_year, _is_month, _is_day, _is_unix_time) if is_date(first)), None)
+
+    def read(text: str) -> float:
+        value = float(text)
+        if is_date is None or not is_date(value):
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+def _are_read(column: Column) -> bool:
+    """Whether a column that holds dates is one of texts, or of numbers that are read as dates."""
+    if column.numbers is None:
+        return True
+    read = _reader(column.cells)
+    try:
+        return all(math.isfinite(read(cell)) for cell in column.cells)
+    except ValueError:
+        return False
+
+
+def _is_year(value: float) -> bool:
+    return YEARS[0] <= value <= YEARS[1]
+
+
+def _is_month(value: float) -> bool:
+    return value.is_integer() and _is_year(value // 100) and 1 <= value % 100 <= 12
+
+
+def _is_day(value: float) -> bool:
+    return value.is_integer() and _is_month(value // 100) and 1 <= value % 100 <= 31
+
+
+def _is_unix_time(value: float) -> bool:
+    """Whether a number is a time from 1973 to 2200 in seconds, milliseconds, microseconds or nanoseconds."""
+    return any(UNIX_SECONDS[0] <= value / unit <= UNIX_SECONDS[1] for unit in (1.0, 1e3, 1e6, 1e9))
 
 
 def _moment(text: str) -> float:

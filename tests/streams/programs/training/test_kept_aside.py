@@ -17,6 +17,7 @@ from onward.schemas.table import read_table
 from onward.streams.cli import main
 from onward.streams.errors import OnwardError
 from onward.streams.programs.spec_check import load_program_spec
+from onward.streams.programs.training.dates import read_dates
 from onward.streams.programs.training.kept_aside import HALVINGS, MODELS, Training, cuts, halvings, trials
 from onward.tests.support.loans import reviewed_spec, write_loans
 
@@ -196,7 +197,9 @@ def test_who_has_dates_and_does_not_name_them_is_told(
         (DAYS, "aplied", "has no column 'aplied' (did you mean applied?)\n"),
         ([*DAYS[:7], "last May", *DAYS[8:]], "applied", "data.csv:9: applied: 'last May' is no date: write dates as"),
         ([*DAYS[:7], "2021", *DAYS[8:]], "applied", "data.csv:9: applied: '2021' is no date: write dates as"),
-        ([*map(str, range(299)), "nan"], "applied", "data.csv:301: applied: 'nan' is no date: write dates as"),
+        ([*map(str, range(1901, 2200)), "nan"], "applied", "data.csv:301: applied: 'nan' is no date: write dates as"),
+        ([str(19 + n % 50) for n in range(300)], "applied", "data.csv:2: applied: '19' is no date: write dates as"),
+        (["20260131", "20261301"] * 150, "applied", "data.csv:3: applied: '20261301' is no date: write dates as"),
         (["2021"] * 300, "applied", "too few rows of both labels lie before and after at least two dates; give more"),
     ],
 )
@@ -225,3 +228,11 @@ def test_the_dates_are_part_of_the_version(folder: Path, tmp_path: Path) -> None
         assert trained_by(tmp_path / name, folder, DAYS, *flags) == 0
         versions.add(onward.load_program(tmp_path / name / "spec.yaml").model)
     assert len(versions) == 2
+
+
+@pytest.mark.parametrize(
+    "dates", [("2021", "2022.5"), ("202612", "202701"), ("20261231", "20270101"), ("1.7e9", "1.8e12")]
+)
+def test_numbers_that_are_dates_are_taken_as_they_are(tmp_path: Path, dates: tuple[str, ...]) -> None:
+    (tmp_path / "data.csv").write_text("\n".join(["applied", *dates]))
+    assert read_dates(tmp_path / "data.csv", "applied").tolist() == list(map(float, dates))
