@@ -205,7 +205,7 @@ def _check_label(spec: ProgramSpec) -> Iterator[Violation]:
 def _check_mutable(spec: ProgramSpec) -> Iterator[Violation]:
     mutable, most = sum(feature.mutable != "none" for feature in spec.features), spec.constraints.max_changes
     if not mutable:
-        yield ("features",), "no feature is mutable: there is nothing that a person could change"
+        yield ("features",), "no feature is mutable: delete `mutable: none` where a person could change something"
     if most is not None and most > mutable:
         yield ("constraints", "max_changes"), f"{most} changes, but mutable features are {mutable}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,8 @@ ROWS_A_GROUP = 20
 STRONG = 0.05
 """Distance of the area under the curve from 0.5 that is worth a guess."""
 STANDARD_ERRORS = 3.0
+CONTRADICTING = 0.02
+"""Distance, beyond the same standard errors, that is enough to doubt a guess from a name."""
 BINS = 5
 DIP = 0.03
 """How much the share of desired labels may fall from one fifth of the rows to the next and still count as rising."""
@@ -33,18 +37,28 @@ def is_leak(column: Column, desired: Mask) -> bool:
     return _area(share, desired) >= LEAK
 
 
-def trend(column: Column, desired: Mask) -> int:
-    """1 when higher numbers go with the desired label, strongly and all the way; -1 when lower ones do; else 0."""
+def trend(column: Column, desired: Mask, least: float = STRONG) -> int:
+    """1 when higher numbers go with the desired label, strongly and all the way; -1 when lower ones do; else 0.
+
+    ``least`` is the distance of the area under the curve from 0.5 that counts.
+    """
     values, labels = column.values, desired[column.given]
     wanted, others = int(labels.sum()), int((~labels).sum())
     if not len(values) or min(wanted, others) < FEWEST_ROWS:
         return 0
     distance = _area(values, labels) - 0.5
-    error = np.sqrt((wanted + others + 1) / (12.0 * wanted * others))
-    if abs(distance) < max(STRONG, STANDARD_ERRORS * error):
+    if abs(distance) < max(least, STANDARD_ERRORS * _standard_error(values, wanted, others)):
         return 0
     sign = 1 if distance > 0 else -1
     return sign if _rises(sign * values, labels) else 0
+
+
+def _standard_error(values: Floats, wanted: int, others: int) -> float:
+    """That of the area under the curve of values that tell nothing. Ties make it smaller."""
+    rows = wanted + others
+    ties = np.unique(values, return_counts=True)[1].astype(float)
+    tied = float((ties**3 - ties).sum()) / (rows * (rows - 1.0))
+    return math.sqrt(max(rows + 1.0 - tied, 0.0) / (12.0 * wanted * others))
 
 
 def _rises(values: Floats, labels: Mask) -> bool:

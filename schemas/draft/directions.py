@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..spec import Mutable
 from . import names
-from .association import trend
+from .association import CONTRADICTING, trend
 from .columns import Column, Mask
 
 BETTER_WHEN = {1: "higher", -1: "lower"}
@@ -56,7 +56,7 @@ def fixed_by_name(words: frozenset[str]) -> Direction | None:
 
 
 def _towards(sign: int, column: Column, desired: Mask) -> Direction:
-    """The direction that the name says, unless the data strongly say the opposite."""
-    if trend(column, desired) == -sign:
+    """The direction that the name says, unless the data say the opposite."""
+    if trend(column, desired, CONTRADICTING) == -sign:
         return Direction("any", f"{BETTER_WHEN[sign]} should be better by its name, but not in the data: decide")
     return Direction("up" if sign > 0 else "down", f"better when {BETTER_WHEN[sign]}, by its name")

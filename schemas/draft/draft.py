@@ -8,17 +8,19 @@ Columns that cannot be used are listed in comments. What is only guessed is mark
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ..problems import did_you_mean
 from ..table import MAX_REPORTED, RawTable, TableError, label_cells, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
-from .features import DraftedFeature, drafted, drafted_one_hot, with_something_to_change
+from .directions import Direction
+from .features import DraftedFeature, drafted, drafted_one_hot
 from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .names import BAD_NAME, is_name
+from .relations import copies, relations
 from .yaml_text import text
 
 HEAD = """\
@@ -33,23 +35,30 @@ policy:
   generator: search  # changes that fit this person; instances: the situation of another person of the data
   # objective: cost  # the easiest changes that the model accepts; by default those that most probably help
   # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
-  window: {{time: P90D}}
+  window: {time: P90D}
   options: 3  # the most ways forward that one person gets
   # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
   # margin: 0        # how far above the threshold options score; 0.05: a retrained model rejects fewer of them
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
-# constraints: {{max_changes: {most}}}  # the most features that an option changes
-# promise: {{kind: retrains}}  # in place of a margin: what models of other data accept too; takes more computing
 """
+NO_CONSTRAINTS = "# constraints: {{max_changes: {most}}}  # the most features that an option changes\n"
+PROMISE = """\
+# promise: {kind: retrains}  # in place of a margin: what models of other data accept too; takes more computing
+"""
+NOTHING_CHANGES = (
+    "nothing may change as drafted, so nobody would get an option: delete `mutable: none` where a person can change "
+    "something; until then `onward spec check` and `onward train` refuse the spec"
+)
 FEW_CHANGES = 3
 MOST_LABELS = 50
 
 
 class Draft(NamedTuple):
-    """The YAML of a spec, and the reason for each column that is no feature."""
+    """The YAML of a spec, the reason for each column that is no feature, and what people must decide first."""
 
     text: str
     left_out: dict[str, str]
+    to_decide: tuple[str, ...] = ()
 
 
 def draft_spec(path: str | Path, label: str) -> Draft:
@@ -60,36 +69,48 @@ def draft_spec(path: str | Path, label: str) -> Draft:
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     columns = columns_of_table(raw, label)
-    _check_label(raw, label)
-    drafted_label = DraftedLabel(label, label_cells(raw, label), columns.values())
+    drafted_label = _label(raw, label, columns)
     features, left_out = _features(raw, columns, drafted_label)
     if not features:
         raise _no_features(raw, left_out)
-    changing = sum(feature.direction.mutable != "none" for feature in features)
+    fixed = {name for name, feature in features.items() if feature.direction.mutable == "none"}
+    most = max(1, min(FEW_CHANGES, len(features) - len(fixed) - 1))
+    numbers = {name: feature.amounts for name, feature in features.items() if feature.amounts is not None}
+    is_stuck = len(fixed) == len(features)
     parts = (
         HEAD.format(file=ascii(raw.file.name)),
         f"program: {_program_name(raw.file)}\nfeatures:\n",
-        *(feature.line() for feature in features),
+        *(feature.line() for feature in features.values()),
         *(f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items()),
         drafted_label.line(),
         "model: {manifest: model/manifest.json}\n",
-        POLICY.format(most=max(1, min(FEW_CHANGES, changing - 1))),
+        POLICY,
+        relations(numbers, fixed).lines(most) or NO_CONSTRAINTS.format(most=most),
+        PROMISE,
+        f"# {NOTHING_CHANGES[0].upper()}{NOTHING_CHANGES[1:]}.\n" if is_stuck else "",
     )
-    return Draft("".join(parts), left_out)
+    to_decide = (drafted_label.to_decide(), NOTHING_CHANGES if is_stuck else None)
+    return Draft("".join(parts), left_out, tuple(line for line in to_decide if line is not None))
 
 
-def _check_label(raw: RawTable, label: str) -> None:
-    """Raise ``TableError`` for a column that is no outcome: it has too many values."""
-    count = len(set(label_cells(raw, label)))
+def _label(raw: RawTable, name: str, columns: Mapping[str, Column]) -> DraftedLabel:
+    """The label. Raises ``TableError`` for a column that is no outcome: it has too many values, or one."""
+    cells = label_cells(raw, name)
+    count = len(set(cells))
     if count > MOST_LABELS:
         message = f"has {count} values: a label says what came of the applications, in at most {MOST_LABELS} values"
-        raise TableError(raw.file, None, label, message)
+        raise TableError(raw.file, None, name, message)
+    label = DraftedLabel(name, cells, columns.values())
+    if len(label.values) == 1:
+        message = f"{len(cells)} rows with the value {label.values[0]!a} and 0 without: too few to split 2:1:1"
+        raise TableError(raw.file, None, name, message)
+    return label
 
 
 def _features(
     raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel
-) -> tuple[list[DraftedFeature], dict[str, str]]:
-    """The features, and for each other column the reason why it is none."""
+) -> tuple[dict[str, DraftedFeature], dict[str, str]]:
+    """The features by name, and for each other column the reason why it is none."""
     groups = one_hot_groups(raw, label.name)
     group_of = {column: group for group, members in groups.items() for column in members}
     features: dict[str, DraftedFeature] = {}
@@ -107,7 +128,19 @@ def _features(
             features[group] = drafted_one_hot(group, groups[group])
         else:
             features[name] = drafted(column, label.is_desired)
-    return with_something_to_change(features.values()), left_out
+    copied = _copies([columns[name] for name in features if name in columns], features)
+    return {name: feature for name, feature in features.items() if name not in copied}, left_out | copied
+
+
+def _copies(columns: Iterable[Column], features: Mapping[str, DraftedFeature]) -> dict[str, str]:
+    """The columns that follow from others, with the reason; of two the one is kept of which more is known."""
+    numbers = (column for column in columns if column.numbers is not None)
+    return copies(sorted(numbers, key=lambda column: _doubt(features[column.name].direction)))
+
+
+def _doubt(direction: Direction) -> int:
+    """How little is known of a feature: 0 that nobody can change it, 1 a direction, 2 nothing."""
+    return 0 if direction.mutable == "none" else 1 if direction.reason else 2
 
 
 def _no_features(raw: RawTable, left_out: Mapping[str, str]) -> TableError:

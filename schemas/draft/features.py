@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import names
-from .columns import Column, Mask
+from .columns import Column, Floats, Mask
 from .directions import ANY, Direction, direction_of, fixed_by_name
 from .ladders import levels_of
 from .left_out import MOST_CODES
@@ -37,6 +37,8 @@ class DraftedFeature(NamedTuple):
     direction: Direction
     guesses: tuple[str, ...] = ()
     is_ordered: bool = True
+    amounts: Floats | None = None
+    """Its numbers, (n,), the missing ones filled; None for texts and what seems to be a code."""
 
     def line(self) -> str:
         """The line of YAML; the comment says what was guessed, and what could not be and people must decide."""
@@ -73,35 +75,25 @@ def drafted_one_hot(name: str, columns: Mapping[str, str]) -> DraftedFeature:
     return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY, is_ordered=False)
 
 
-def with_something_to_change(features: Iterable[DraftedFeature]) -> list[DraftedFeature]:
-    """The features; where all seem to be fixed, those that are not personal may change, for people to decide."""
-    listed = list(features)
-    if any(feature.direction.mutable != "none" for feature in listed):
-        return listed
-    return [feature if feature.direction.is_personal else _opened(feature) for feature in listed]
-
-
-def _opened(feature: DraftedFeature) -> DraftedFeature:
-    reason = f"mutable: none, as {feature.direction.reason}; but then nothing may change: decide"
-    return feature._replace(direction=Direction("any", reason))
-
-
 def _number(column: Column, desired: Mask) -> DraftedFeature:
     low, high = column.values.min().item(), column.values.max().item()
     bounds = f"[{number_text(low)}, {number_text(high)}]"
     step = step_of(column)
     kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: {bounds}"
     kind += f", step: {number_text(step)}" if step is not None else ""
-    missing = number_text(np.quantile(column.values, 0.5, method="lower").item()) if not column.given.all() else None
+    median = np.quantile(column.values, 0.5, method="lower").item()
     direction = direction_of(column, desired, is_ordered=True)
-    guesses = (*_missing_guess(column), *_code_guess(column, direction))
+    code_guess = _code_guess(column, direction)
+    guesses = (*_missing_guess(column), *code_guess)
     # A share of nothing is nothing: people who earn nothing could change nothing.
     if direction.mutable == "up" and column.words & names.EARNED and low > 0:
         kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
     elif direction.mutable != "none" and high > low and not (column.is_whole and high - low < COUNTED):
         kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
         guesses = (*guesses, "at most by what the middle half of people differ")
-    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
+    missing = None if column.given.all() else number_text(median)
+    amounts = None if code_guess or column.numbers is None else np.where(column.given, column.numbers, median)
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, amounts=amounts)
 
 
 def _fields(name: str, kind: str, missing: str | None = None) -> str:
@@ -117,7 +109,7 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
 
 def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
     distinct = len(np.unique(column.values))
-    is_open = direction == ANY or names.is_housing(column.words)
+    is_open = direction.mutable != "none" or names.is_housing(column.words)
     is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and is_open
     return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
 

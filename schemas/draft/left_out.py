@@ -106,6 +106,8 @@ def _identifier(column: Column) -> str | None:
     distinct, rows = len(set(column.texts)), len(column.texts)
     own = rows >= FEWEST_ROWS and distinct >= ALMOST_ALL * rows
     if column.numbers is None:
+        if _has_numbers(column) and not column.words & IDENTIFIER:
+            return None
         return "almost every row has a text of its own" if own else None
     if not column.is_whole:
         return None
@@ -124,11 +126,16 @@ def _is_counter(column: Column) -> bool:
 
 
 def _numbers_as_texts(column: Column) -> str | None:
-    known = _known_texts(column)
-    if not known or not all(NUMBER_TEXT.fullmatch(text) for text in known):
+    if not _has_numbers(column):
         return None
-    example = next(text for text in known if isinstance(number(text), str))
+    example = next(text for text in _known_texts(column) if isinstance(number(text), str))
     return f"numbers with other characters, such as {example[:MAX_SHOWN]!a}: write plain numbers, such as 1200.5"
+
+
+def _has_numbers(column: Column) -> bool:
+    """Whether a column of texts holds numbers with other characters."""
+    known = _known_texts(column)
+    return bool(known) and all(NUMBER_TEXT.fullmatch(text) for text in known)
 
 
 def _many_texts(column: Column) -> str | None:

@@ -12,6 +12,7 @@ from .features import COUNTED
 from .names import PERSONAL, words_of
 
 _MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
+_MARKED_LABEL = re.compile(r"label:.*#.*\bdecide\b")
 
 
 def undecided_lines(text: str) -> list[int]:
@@ -23,6 +24,11 @@ def undecided_lines(text: str) -> list[int]:
     [2]
     """
     return [number for number, line in enumerate(text.splitlines(), 1) if _MARKED.match(line)]
+
+
+def undecided_label(text: str) -> int | None:
+    """The number of the line whose comment asks somebody to decide which label is the desired one."""
+    return next((number for number, line in enumerate(text.splitlines(), 1) if _MARKED_LABEL.match(line)), None)
 
 
 def unprotected(spec: ProgramSpec) -> list[str]:

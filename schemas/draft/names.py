@@ -55,7 +55,9 @@ CODE = _words("zip zipcode postcode postal code naics sic")
 DATE = _words("date datetime timestamp dob birthday birthdate")
 CALENDAR_YEAR = _words("year yr fy birth born")
 UNWANTED = _words("default defaulted chargeoff fraud churn churned bad delinquent rejected denied loss")
-"""Labels whose 1 is not the desired outcome."""
+"""Labels whose 1 is not the desired outcome, and values that are not."""
+AFFIRMED, DENIED = _words("yes y true t"), _words("no n false f")
+"""Values of a label that mean 1 and 0."""
 
 BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotation mark or backslash among them"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from ...schemas.draft import draft_spec
+from ...schemas.draft import Draft, draft_spec
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
@@ -116,25 +116,27 @@ def draft(csv: Path, label: str, output: Path | None) -> int:
 
     Raises ``TableError`` when the data cannot be read, ``UsageError`` when the output cannot be written.
     """
-    text, left_out = draft_spec(csv, label)
+    drafted = draft_spec(csv, label)
     if output is None:
-        _tell_left_out(csv, left_out)
-        print(text, end="")
+        _tell_open(csv, drafted)
+        print(drafted.text, end="")
         return 0
     try:
         with output.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+            stream.write(drafted.text)
     except FileExistsError:
         raise UsageError(f"{output} exists already: remove it or choose another --output") from None
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    _tell_left_out(csv, left_out)
+    _tell_open(csv, drafted)
     print(f"{output}: drafted from {csv}; review it, then run: onward spec check {output}", file=sys.stderr)
     return 0
 
 
-def _tell_left_out(csv: Path, left_out: Mapping[str, str]) -> None:
-    for name, reason in left_out.items():
+def _tell_open(csv: Path, drafted: Draft) -> None:
+    for line in drafted.to_decide:
+        print(printable(f"{csv}: {line}"), file=sys.stderr)
+    for name, reason in drafted.left_out.items():
         print(printable(f"{csv}: {name!a} is not used: {reason}"), file=sys.stderr)
 
 

@@ -228,7 +228,7 @@ def test_without_a_mutable_feature_there_is_nothing_to_recommend():
     spec += b"features: [{name: a, type: integer, bounds: [0, 1], mutable: none}]\n"
     (problem,) = parse_spec(spec)
     assert (problem.line, problem.path) == (4, "features")
-    assert "nothing that a person could change" in problem.message
+    assert "delete `mutable: none` where a person could change something" in problem.message
 
 
 BOMB = "a: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(

@@ -5,16 +5,22 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ....schemas.draft.marks import undecided_lines, unlimited, unprotected
+from ....schemas.draft.marks import undecided_label, undecided_lines, unlimited, unprotected
 from ....schemas.specfile import load_spec
 from ...printable import printable
 from ...programs.compositions import cautions
 
 
 def tell_undecided(spec: Path) -> None:
-    """Name on standard error the lines of a good spec that are still marked ``decide``, and personal features that
-    somebody may be told to change; nothing where there is neither."""
-    lines = undecided_lines(spec.read_text(encoding="utf-8"))
+    """Name on standard error the lines of a good spec that are still marked ``decide``, the label's first, and personal
+    features that somebody may be told to change; nothing where there is neither."""
+    text = spec.read_text(encoding="utf-8")
+    label, lines = undecided_label(text), undecided_lines(text)
+    if label is not None:
+        print(
+            f"{spec}: line {label} still marked decide: say which label is desired, and delete the mark",
+            file=sys.stderr,
+        )
     if lines:
         numbers = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
         print(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.features import UNDECIDED, UNDECIDED_ORDERED
-from onward.schemas.spec import ProgramSpec
+from onward.schemas.draft.marks import undecided_label
+from onward.schemas.spec import Constraints, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import TableError, read_table
 
@@ -64,6 +65,9 @@ def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):
         "town": [f"t{i % 60}" for i in range(ROWS)],
         "share": ["NA", *(f"{i % 40} %" for i in range(1, ROWS))],
         "money": [f"${i % 90 * 50:,}" for i in range(ROWS)],
+        "earned": [f"{2745 + 7 * i},{10 + i % 90}" for i in range(ROWS)],
+        "spent": [f"{3 + i % 9},{100 + i}.20" for i in range(ROWS)],
+        "phone": [f"030 {1234 + i}" for i in range(ROWS)],
         "weight": ["heavy" if i % 80 == 7 else i % 70 for i in range(ROWS)],
         "flag": ["1"] * ROWS,
         "gaps": ["", "NA", "3", "4"] * (ROWS // 4),
@@ -88,6 +92,9 @@ def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):
         "town": "60 different texts",
         "share": "numbers with other characters, such as '1 %': write plain numbers, such as 1200.5",
         "money": "numbers with other characters, such as '$0': write plain numbers, such as 1200.5",
+        "earned": "numbers with other characters, such as '2745,10': write plain numbers, such as 1200.5",
+        "spent": "numbers with other characters, such as '3,100.20': write plain numbers, such as 1200.5",
+        "phone": "almost every row has a text of its own",
         "weight": "numbers, but 3 cells hold texts, such as 'heavy'",
         "flag": "it has one value only",
         "gaps": f"{ROWS // 2} of {ROWS} cells have no value",
@@ -114,8 +121,10 @@ def test_few_empty_cells_get_the_median_or_the_most_frequent_value(tmp_path):
 
 
 def test_nobody_is_asked_to_earn_much_more_where_everybody_earns_something(tmp_path):
-    numbers = [7 * i % 50 for i in range(100)]
-    columns = {"income": [20 + n for n in numbers], "wage": numbers, "savings": [20 + n for n in numbers]}
+    income, wage, savings = (
+        [low + 50 * (n * n % 101) // 101 for n in range(low + 1, low + 101)] for low in (20, 0, 20)
+    )
+    columns = {"income": income, "wage": wage, "savings": savings[::-1]}
     drafted = draft_spec(written(tmp_path, columns, [i // 2 % 2 for i in range(100)]), "y")
     assert {name: feature.max_change for name, feature in features(drafted).items()} == {
         "income": "50%",
@@ -137,13 +146,13 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
         "education": [generator.choice(["master", "secondary", "bachelor"]) for _ in quality],
         "school": [generator.choice(["art", "music"]) for _ in quality],
         "region": [generator.choice(["north", "south"]) for _ in quality],
-        "prior_loans": noise["shoe_size"],
+        "prior_loans": noise["shoe_size"][::-1],
         "person_home_ownership": [generator.choice(["own", "rent"]) for _ in quality],
-        "own_or_rent": noise["shoe_size"],
-        "housing_debts": noise["debts_of_others"],
+        "own_or_rent": noise["loan_amount"][::-1],
+        "housing_debts": noise["debts_of_others"][::-1],
         "sector": [generator.choice(["trade", "health"]) for _ in quality],
         "monthlyIncome": [round(100 + 10 * value) for value in quality],
-        "income_share_asked": [round(100 - 10 * value) for value in quality],
+        "income_share_asked": [round(100 - 10 * value + generator.gauss(0, 3)) for value in quality],
         "last_payment": [round(100 + 10 * value + generator.gauss(0, 5)) for value in quality],
     }
     draft = draft_spec(written(tmp_path, columns, label), "y")
@@ -178,12 +187,115 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]
 
 
-def test_where_everything_seems_fixed_what_is_not_personal_is_left_to_people(tmp_path):
+def test_where_everything_seems_fixed_the_draft_ends_with_what_to_do_and_is_refused(tmp_path):
     generator, quality, label = people()
     columns = {name: [generator.randint(0, 3) for _ in quality] for name in ("age", "priors")}
     draft = draft_spec(written(tmp_path, columns, label), "y")
-    assert {name: feature.mutable for name, feature in features(draft).items()} == {"age": "none", "priors": "any"}
-    assert "# guess: mutable: none, as nobody can change that; but then nothing may change: decide" in draft.text
+    assert "mutable: any" not in draft.text
+    assert draft.to_decide[0].startswith("nothing may change as drafted")
+    assert draft.text.splitlines()[-1].startswith(
+        "# Nothing may change as drafted, so nobody would get an option: delete"
+    )
+    assert {problem.message for problem in parse_spec(draft.text.encode())} == NOTHING_TO_CHANGE
+    opened = draft.text.replace("mutable: none}  # guess: nobody", "mutable: down}  # nobody")
+    assert isinstance(parse_spec(opened.encode()), ProgramSpec)
+
+
+def test_a_name_that_the_data_contradict_gets_no_direction_and_integers_of_few_values_may_be_codes(tmp_path):
+    """The counts are those of german.csv."""
+    plans = [3] * 590 + [1] * 82 + [2] * 28 + [3] * 224 + [1] * 57 + [2] * 19
+    file = written(tmp_path, {"other_installment_plans": plans}, [1] * 700 + [0] * 300)
+    [line] = [line for line in draft_spec(file, "y").text.splitlines() if "other_installment_plans" in line]
+    assert "mutable" not in line
+    assert "# guess: a number; if it is a code: type categorical, with the codes as texts; lower should be" in line
+    assert line.endswith("but not in the data: decide")
+
+
+def related(rows=ROWS):
+    """Bills of which the last is at most the largest, and times overdue: none exactly where no month is."""
+    generator = random.Random(2)
+    largest = [generator.randint(0, 5000) for _ in range(rows)]
+    times = [max(0, generator.randint(-3, 3)) for _ in range(rows)]
+    return {
+        "largest_bill": largest,
+        "yearly_bill": [bill + generator.randint(0, 3000) for bill in largest],
+        "last_bill": [generator.randint(0, bill) for bill in largest],
+        "times_overdue": times,
+        "months_overdue": [generator.randint(n, 9 * n) for n in times],
+        "shops": [generator.randint(0, 9000) for _ in largest],
+        "hours": [generator.randint(1, 9) for _ in largest],
+        "millions": [generator.randint(0, 10**6) + 5000 for _ in largest],
+        "age": [generator.randint(18, 70) for _ in largest],
+    }
+
+
+def test_pairs_that_hold_in_every_row_become_constraints(tmp_path):
+    columns = related()
+    columns["schooling_years"] = [age - random.Random(age).randint(0, 15) for age in columns["age"]]
+    columns["sex"] = [i % 2 for i in range(ROWS)]
+    draft = draft_spec(written(tmp_path, columns, people()[2]), "y")
+    constraints = parsed(draft).constraints
+    assert constraints.le == (
+        ("largest_bill", "yearly_bill"),
+        ("last_bill", "largest_bill"),
+        ("times_overdue", "months_overdue"),
+    )
+    [rule] = constraints.rules
+    assert (rule.if_.feature, rule.then.feature) == ("times_overdue", "months_overdue")
+    assert "  le:  # found in all 240 rows: the first is at most the second" in draft.text
+
+
+def test_a_pair_is_no_constraint_after_one_row_breaks_it_or_where_there_are_few_rows(tmp_path):
+    columns, label = related(), people()[2]
+    for name, other in (("largest_bill", "yearly_bill"), ("last_bill", "largest_bill"), ("times_overdue", "shops")):
+        columns[name][7] = columns[other][7] + 1
+    columns["months_overdue"][7] = 0
+    assert parsed(draft_spec(written(tmp_path, columns, label), "y")).constraints == Constraints()
+    few = {name: values[:60] for name, values in related().items()}
+    assert parsed(draft_spec(written(tmp_path, few, label[:60]), "y")).constraints == Constraints()
+
+
+def test_a_column_that_follows_from_another_is_left_out(tmp_path):
+    generator, quality, label = people()
+    months = [generator.randint(1, 90) for _ in quality]
+    columns = {
+        "term": months,
+        "term_days": [30 * n for n in months],
+        "seniority": [n / 12 + 1 for n in months],
+        "hours": [generator.choice([10**9, *range(90)]) for _ in quality],
+        "rare": [int(i == 77) for i in range(ROWS)],
+        "not_rare": [int(i != 77) for i in range(ROWS)],
+    }
+    columns["days"] = [n if n == 10**9 else generator.randrange(90) for n in columns["hours"]]
+    left_out = draft_spec(written(tmp_path, columns, label), "y").left_out
+    because = "in every row: changed alone, it would fit nobody"
+    assert left_out == {
+        "term": f"it is 12 times 'seniority' - 12 {because}",
+        "term_days": f"it is 360 times 'seniority' - 360 {because}",
+        "not_rare": f"it is -1 times 'rare' + 1 {because}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "desired", "is_known"),
+    [
+        (("nein", "ja"), "shoe_size", "nein", False),
+        (("nein", "ja"), "income", "ja", True),
+        (("no", "yes"), "shoe_size", "yes", True),
+        (("no", "yes"), "debts", "no", True),
+        (("rejected", "approved"), "shoe_size", "approved", True),
+        (("1", "2"), "shoe_size", 1, False),
+        (("1", "2"), "income", 2, True),
+    ],
+)
+def test_a_desired_label_that_nothing_tells_is_marked_decide(tmp_path, values, column, desired, is_known):
+    _, quality, label = people()
+    noise = column == "shoe_size"
+    numbers = [i % 7 if noise else round(100 + 10 * value) for i, value in enumerate(quality)]
+    draft = draft_spec(written(tmp_path, {column: numbers}, [values[one] for one in label]), "y")
+    assert parsed(draft).label.desired == desired
+    assert (undecided_label(draft.text) is None) == is_known
+    assert (not draft.to_decide) == is_known
 
 
 @pytest.mark.parametrize(
@@ -219,7 +331,7 @@ def test_the_desired_label_is_guessed_from_what_goes_with_it_or_from_its_name(tm
 )
 def test_a_step_is_round_about_a_hundredth_of_the_range_and_no_finer_than_the_data(tmp_path, values, step):
     shuffled = random.Random(1).sample(list(values), len(values))
-    file = written(tmp_path, {"x": shuffled}, [0] * len(values))
+    file = written(tmp_path, {"x": shuffled}, [i % 2 for i in range(len(values))])
     assert parsed(draft_spec(file, "y")).features[0].step == step
 
 
@@ -234,7 +346,9 @@ def test_the_policy_searches_for_the_person_and_waits_ninety_days(tmp_path):
 def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
     spec = load_spec(ROOT / "environments" / "specs" / f"{name}.yaml").spec
     file = DATA / f"{name}.csv"
-    drafted = parsed(draft_spec(file, spec.label.name))
+    text = draft_spec(file, spec.label.name).text
+    drafted = parse_spec(text.replace("mutable: none}  # guess: nobody", "mutable: any}  # guess: nobody").encode())
+    assert isinstance(drafted, ProgramSpec)
     assert np.array_equal(read_table(file, drafted).X, read_table(file, spec).X)
     assert drafted.label == spec.label
 
@@ -255,6 +369,7 @@ def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
             "a,y\n" + "".join(f"{number},{number}\n" for number in range(60)),
             [": y: has 60 values: a label says what came of the applications, in at most 50 values"],
         ),
+        ("a,y\n1,0\n2,0\n", [": y: 2 rows with the value 0 and 0 without: too few to split 2:1:1"]),
         ("a,yy\n1,0\n2,1\n", [":1: y: no such column (did you mean yy?)"]),
     ],
 )
@@ -266,7 +381,7 @@ def test_a_file_without_usable_columns_is_refused_with_the_reasons(tmp_path, tex
     assert str(caught.value).splitlines() == [f"{file}{line}" for line in lines]
 
 
-NOTHING_TO_CHANGE = {"no feature is mutable: there is nothing that a person could change"}
+NOTHING_TO_CHANGE = {"no feature is mutable: delete `mutable: none` where a person could change something"}
 CELLS = st.sampled_from(
     [
         *("0", "1", "-3", "2.5", "1e308", "-1e308", "inf", "nan", "", "a", "é", "yes", "1_0", "😀", ": #"),

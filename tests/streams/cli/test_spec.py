@@ -292,6 +292,18 @@ def test_check_names_the_lines_that_a_draft_leaves_to_people(tmp_path, capsys):
     assert f"line {marked} still marked decide: say what a person can change" in capsys.readouterr().err
 
 
+def test_a_label_that_is_not_known_is_named_first_by_draft_and_check(tmp_path, capsys):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    data.write_text("shoes,noted,y\n1,x,ja\n2,x,nein\n")
+    assert draft(data, "y", spec) == 0
+    [first, *_] = capsys.readouterr().err.splitlines()
+    assert first == f"{data}: 'y': decide which of 'ja', 'nein' is desired: the draft has 'nein'"
+    assert check([spec]) == 0
+    [first, second, *_] = capsys.readouterr().err.splitlines()
+    assert first.endswith("still marked decide: say which label is desired, and delete the mark")
+    assert "say what a person can change" in second
+
+
 def against(program, old, new):
     """Check the spec of a program, one text of it replaced, against what it was."""
     spec, changed = program / "spec.yaml", program / "changed.yaml"
