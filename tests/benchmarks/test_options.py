@@ -13,9 +13,10 @@ from onward.benchmarks.peers import process
 from onward.benchmarks.recourse.cases import sources
 from onward.benchmarks.recourse.figures import SEPARATOR, tables
 from onward.benchmarks.recourse.rules import broken_rules
+from onward.benchmarks.truth.settings import spec_text
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
-from onward.schemas.specfile import load_spec
+from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.errors import UsageError
 
 QUICK = ["--quick", "--max-changes", "2", "--models", "logistic"]
@@ -79,11 +80,14 @@ def test_the_tables_show_aims_and_the_curve_is_drawn_without_dice(measured):
     assert "DiCE kdtree is left out: it is not installed" in told
 
 
-def test_a_draft_is_the_spec_of_a_data_set_without_one(tmp_path):
-    lines = ["duration,income,credit_risk", *(f"{6 + i % 40},{1000 + 37 * i % 500},{i % 3 != 0:d}" for i in range(200))]
-    (tmp_path / "german.csv").write_text("\n".join(lines))
+def test_a_kept_draft_is_the_spec_of_a_data_set_without_one(tmp_path):
+    kept = parse_spec(spec_text("german"))
+    lines = [[feature.bounds[n % 2] for feature in kept.features] + [n % 2] for n in range(4)]
+    names = [*(feature.name for feature in kept.features), "credit_risk"]
+    (tmp_path / "german.csv").write_text("\n".join(",".join(map(str, line)) for line in [names, *lines]))
     _, drafted = sources(tmp_path, ("german",), 0)
-    assert [feature.name for feature in drafted.codec.spec.features] == ["duration", "income"]
+    assert drafted.codec.spec == kept
+    assert drafted.table.labels.tolist() == [0, 1, 0, 1]
     assert drafted.truth is None
 
 
