@@ -156,6 +156,18 @@ class Suggested(Struct, frozen=True, gc=False):
         return plain
 
 
+def set_apart(category: Value) -> str:
+    """A category in a sentence: in quotation marks where it has several words or a digit.
+
+    Examples
+    --------
+    >>> print(set_apart("north"), set_apart("4 to 7 years"))
+    north "4 to 7 years"
+    """
+    text = str(category)
+    return f'"{text}"' if any(char.isspace() or char.isdigit() for char in text) else text
+
+
 class Change(Suggested, frozen=True, gc=False):
     """One feature to change, in raw values.
 
@@ -169,6 +181,8 @@ class Change(Suggested, frozen=True, gc=False):
     raise income from 59 to 68 kEUR
     >>> change.target - change.current
     9
+    >>> print(Change("employed", current="1 to 4 years", target="4 to 7 years"))
+    change employed from "1 to 4 years" to "4 to 7 years"
     >>> print(Change("income", current=59, target=68, unit="kEUR", current_given=False))
     raise income to at least 68 kEUR (the current value was not given)
     """
@@ -184,8 +198,8 @@ class Change(Suggested, frozen=True, gc=False):
         not_given = " (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):
             if self.current_given is False:
-                return f"change {self.feature} to {self.target}{unit}{not_given}"
-            return f"change {self.feature} from {self.current} to {self.target}{unit}"
+                return f"change {self.feature} to {set_apart(self.target)}{unit}{not_given}"
+            return f"change {self.feature} from {set_apart(self.current)} to {set_apart(self.target)}{unit}"
         verb, at = ("raise", "least") if self.target > self.current else ("lower", "most")
         if self.current_given is False:
             return f"{verb} {self.feature} to at {at} {self.target:,.10g}{unit}{not_given}"
@@ -389,7 +403,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     def __str__(self) -> str:
         count = len(self.options)
         until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
-        satisfied = "" if self.satisfied is UNSET else f", which satisfy {self.satisfied:.0%} of people like this"
+        assumed = "of the kinds of people that the program assumes"
+        satisfied = "" if self.satisfied is UNSET else f", which suit {self.satisfied:.0%} {assumed}"
         declined = self.answers is not UNSET and self.answers and not any(self.answers)
         unsuited = ", which may not suit: none of the plans asked about did" if declined else ""
         ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}{satisfied}{unsuited}"
@@ -404,6 +419,10 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     In a program with rounds, ``round`` is the one in which the person was rejected, and ``target_score`` the score to
     reach. Where ``reason`` is ``apply_again``, their score is above it already, and it is promised to win a place up to
     ``until_round``, as in a recourse; else it was out of reach.
+
+    ``detail`` is a sentence for the person. ``advice`` is for the program's owners: the smallest relaxation of the spec
+    that gives the person an option. It is absent where none is known, and in events of older versions, whose ``detail``
+    holds it.
 
     Examples
     --------
@@ -433,12 +452,18 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     until_round: int | UnsetType = UNSET
     valid_from: str | UnsetType = UNSET
     expires_at: str | UnsetType = UNSET
+    advice: str | UnsetType = UNSET
+
+    @property
+    def heading(self) -> str:
+        """What there is not: in a program with rounds, an option that a place can be promised for."""
+        return "no way forward" if self.target_score is UNSET else "no option that a place can be promised for"
 
     def __str__(self) -> str:
         if self.reason == APPLY_AGAIN:
             until = f" until {self.expires_at[:10]}" if isinstance(self.expires_at, str) else ""
             return f"{self.application}: nothing need change{until}: {self.detail}"
-        return f"{self.application}: no way forward: {self.detail or self.reason}"
+        return f"{self.application}: {self.heading}: {self.detail or self.reason}"
 
 
 class Question(Suggested, frozen=True, gc=False):

@@ -121,8 +121,8 @@ class Adapted(ScoringGenerator):
         steps = self._grid.toward(person, self.arms)
         names = [self.space.feature_names[self._grid.features[m]] for m in np.flatnonzero(steps.any(axis=0))]
         if not names:
-            detail = "nothing that may change has room to move towards an instance" + self._relaxation(person)
-            return Explanation("no_allowed_change", detail)
+            detail = "nothing that may change has room to move towards an instance"
+            return Explanation("no_allowed_change", detail, self._relaxation(person))
         score, goal = self._model()
         models = models_in_words(score)
         none = np.zeros(len(steps), dtype=np.intp)
@@ -136,7 +136,7 @@ class Adapted(ScoringGenerator):
                 reached += f", with more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
         return Explanation(
-            "out_of_reach", f"{detail}above {required}{models} is required, {reached}{self._relaxation(person)}"
+            "out_of_reach", f"{detail}above {required}{models} is required, {reached}", self._relaxation(person)
         )
 
     def _by_cost(self) -> Adapted:

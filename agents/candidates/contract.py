@@ -31,7 +31,7 @@ class Space(NamedTuple):
     ``max_changes`` is the most features that may change, None for all. ``allowed`` says which encoded rows (n, D) keep
     the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations. ``ranges`` say how far each
     feature may go. ``largest_step`` (F,), raw, is the most that one step of a plan changes; None where there is no such
-    rule.
+    rule. ``units`` (F,) are those of raw values in words, None where a feature, or all, have none.
     """
 
     feature_of: Indices
@@ -45,6 +45,7 @@ class Space(NamedTuple):
     feature_names: Sequence[str]
     ranges: Ranges
     largest_step: Array | None = None
+    units: Sequence[str | None] | None = None
 
     def largest_changes(self, people: Array) -> Array:
         """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""
@@ -99,10 +100,14 @@ class Proposals(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why a person has no option: the rule that excluded the last candidates, and where it does so."""
+    """Why a person has no option: the rule that excluded the last candidates, and where it does so.
+
+    ``detail`` is for the person. ``advice`` is for the program's owners: which other rules would help.
+    """
 
     reason: str
     detail: str
+    advice: str = ""
 
 
 class PlanSteps(NamedTuple):

@@ -169,7 +169,7 @@ class Search(ScoringGenerator):
         ]
         relaxation = self._relaxation(person)
         if not names:
-            return Explanation("no_allowed_change", "nothing that may change has room to" + relaxation)
+            return Explanation("no_allowed_change", "nothing that may change has room to", relaxation)
         score, goal = self._model()
         models = models_in_words(score)
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
@@ -177,9 +177,9 @@ class Search(ScoringGenerator):
         if best is not None:
             highest, required = in_words(best, goal)
             reached = f"the best {'' if proven else 'found '}reaches {highest}{models and ' there'}"
-            reached += ", which is enough without the margin" if best > goal.threshold else ""
-        detail = f"{changes} a score above {required}{models}; {reached}{relaxation}"
-        return Explanation("out_of_reach", detail)
+            if best > goal.threshold:
+                relaxation = "; ".join(filter(None, ("the best is enough without the margin", relaxation)))
+        return Explanation("out_of_reach", f"{changes} a score above {required}{models}; {reached}", relaxation)
 
     # --- options that help -------------------------------------------------------------------------------------------
 

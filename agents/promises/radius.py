@@ -50,7 +50,7 @@ class WorstCaseScore:
     array([0.378, 0.818])
     """
 
-    models_in_words = "under all models that the promise is for"
+    models_in_words = "under all models that are near this one"
 
     def __init__(self, score: LinearScore, models: LinearModels) -> None:
         self.linear, self._models = score, models

@@ -70,7 +70,7 @@ class EnsembleScore:
     array([0.6])
     """
 
-    models_in_words = "under nearly all models of resamples of its data"
+    models_in_words = "under nearly all models that may follow"
 
     def __init__(self, score: Score, retrains: Sequence[Score], delta: float) -> None:
         if not retrains:

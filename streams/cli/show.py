@@ -185,8 +185,9 @@ def _facts(happening: Happening) -> str:
             if recourse.is_revision:
                 return f"revision {recourse.revision} of step {step}, model {model}, open until {recourse.expires_at}"
             return f"step {step}, model {model}, {_window(recourse)}{_target(recourse)}{_answers(recourse)}"
-        case NoRecourse(step=step, reason=reason, detail=detail):
-            return f"no way forward: {detail or reason} (step {step}, {reason})"
+        case NoRecourse(step=step, reason=reason, detail=detail) as none:
+            advice = "" if none.advice is UNSET else f"; for the owners: {none.advice}"
+            return f"{none.heading}: {detail or reason} (step {step}, {reason}){advice}"
         case Question(number=number, model=model, expires_at=expires_at):
             return f"question {number}, model {model}, open until {expires_at}"
         case Answer(option=option, question=question):

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
 from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
 from ...schemas.headers import format_time
@@ -101,8 +102,8 @@ class Terms:
         """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:
-        """More fields of the answer: of a recourse, or of one without options for a ``reason``."""
+    def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
+        """More fields of the answer: of a recourse, or of ``none``, which has no options."""
         return {}
 
     def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
@@ -244,7 +245,7 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
         )
     # Step 3: publish the answer, and count the step.
     answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
-    if fields := terms.extra_fields(person, answer.reason if isinstance(answer, NoRecourse) else None):
+    if fields := terms.extra_fields(person, answer if isinstance(answer, NoRecourse) else None):
         answer = replace(answer, **fields)
     fold.emit(answer, recourse_id(case.key), case.time_ms, program.name, case.shard)
     if program.audited and person.assessment is not None:
@@ -338,17 +339,21 @@ def _start_window(case: Case, program: Program, shard: Shard) -> str | None:
 
 def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) -> NoRecourse:
     program, model, case = terms.program, terms.model, person.case
-    reason, detail = person.refusal or model.generator.explain(_observed_options(person, program).person)
+    if person.refusal is not None:
+        why = Explanation(*person.refusal)
+    else:
+        why = model.generator.explain(_observed_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
     fold.count("recourses", program.name, "none")
-    fold.count("no_recourse", program.name, reason)
+    fold.count("no_recourse", program.name, why.reason)
     return NoRecourse(
         program=program.name,
         shard=shard.number,
         application=case.key.application,
         step=shard.step,
-        reason=reason,
-        detail=detail,
+        reason=why.reason,
+        detail=why.detail,
         applicant=case.applicant,
+        advice=why.advice or UNSET,
         **model.signature,
     )

@@ -32,6 +32,7 @@ def space_of(codec: FeatureCodec) -> Space:
         tuple(feature.name for feature in features),
         _ranges(features),
         _largest_steps(features),
+        tuple(feature.unit for feature in features),
     )
 
 

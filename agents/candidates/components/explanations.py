@@ -142,7 +142,7 @@ def _helping(unserved: Unserved, miss: _Miss) -> str:
     feature, own, value = grid.features[miss.which], *(grid.raw(row)[miss.which].item() for row in (person, target[0]))
     if not len(unserved.options(miss.kind.of(space, feature, own, value))):
         return ""
-    return f"; it would help if {space.feature_names[feature]} {miss.kind.words(space, feature, own, value)}"
+    return f"it would help if {space.feature_names[feature]} {miss.kind.words(space, feature, own, value)}"
 
 
 def _more_changes(unserved: Unserved) -> tuple[str, float]:
@@ -156,7 +156,7 @@ def _more_changes(unserved: Unserved) -> tuple[str, float]:
     if not len(options):
         return "", np.inf
     sizes = grid.sizes(person, options)
-    return f"; it would help if {most + 1} features could change", np.where(sizes > 0.0, sizes, np.inf).min().item()
+    return f"it would help if {most + 1} features could change", np.where(sizes > 0.0, sizes, np.inf).min().item()
 
 
 def best_rows(steps: Steps, score: Array, most_changes: int, count: int) -> Steps:

@@ -73,7 +73,7 @@ class WiderBounds(Relaxation):
         """The bound, and the one that would help."""
         way, bounds = ("up", space.ranges.highest) if value > own else ("down", space.ranges.lowest)
         bound = _written(space, feature, bounds[feature])
-        return f"could go {way} to {_written(space, feature, value)} instead of {bound}"
+        return f"could go {way} to {_written(space, feature, value)} instead of {bound}{_unit(space, feature)}"
 
 
 class LargerChange(Relaxation):
@@ -97,7 +97,8 @@ class LargerChange(Relaxation):
         """The largest change, and the one that would help."""
         change, share = space.ranges.largest_change[feature], space.ranges.largest_share[feature]
         if math.isinf(share):
-            needed, allowed = _written(space, feature, abs(value - own)), _written(space, feature, change)
+            needed = _written(space, feature, abs(value - own))
+            allowed = _written(space, feature, change) + _unit(space, feature)
         else:
             needed, allowed = f"{_per_cent(own, value)}%", f"{share * 100.0:g}%"
         return f"could change by up to {needed} instead of {allowed}"
@@ -124,7 +125,7 @@ class FinerStep(Relaxation):
         """The step, and the one that would help."""
         step = space.smallest_change[feature]
         finer, given = _written(space, feature, step / self.divisor), _written(space, feature, step)
-        return f"could change in steps of {finer} instead of {given}"
+        return f"could change in steps of {finer} instead of {given}{_unit(space, feature)}"
 
     def divided(self, space: Space) -> Mask:
         """The features with a step of the spec, of which such a part can be written."""
@@ -143,6 +144,12 @@ KINDS: tuple[Relaxation, ...] = (
 
 def _per_cent(own: float, value: float) -> int:
     return math.ceil(abs(value - own) / abs(own) * 100.0 - ROUNDING)
+
+
+def _unit(space: Space, feature: int) -> str:
+    """The unit of a feature after a space; nothing where it has none."""
+    unit = space.units and space.units[feature]
+    return f" {unit}" if unit else ""
 
 
 def _written(space: Space, feature: int, value: float) -> str:

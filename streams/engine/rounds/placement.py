@@ -15,7 +15,7 @@ from ....agents.options import OptionBatch
 from ....agents.reached import reaches_score
 from ....agents.scores import digits_apart
 from ....schemas.encoding import Problem
-from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus
+from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus
 from ....schemas.headers import format_time
 from ..answers import DecidedCase, Reason, Terms, answer_people, no_options, publish_decision
 from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess
@@ -83,13 +83,19 @@ class RoundTerms(Terms):
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, reason: str | None) -> Mapping[str, Any]:
-        """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete."""
+    def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
+        """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete.
+
+        Who cannot reach it reads what it is, and what was enough in this round.
+        """
         closing = self.closing
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
-        if reason not in (None, APPLY_AGAIN):
-            return {} if person.refusal is not None else fields
-        if reason is not None and self._expires_ms is not None:
+        if none is not None and none.reason != APPLY_AGAIN:
+            if person.refusal is not None:
+                return {}
+            now = f"; in this round {closing.threshold:.4g} was enough" if closing.counts.accepted else ""
+            return {**fields, "detail": f"{none.detail}; later rounds are expected to need at most that score{now}"}
+        if none is not None and self._expires_ms is not None:
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
 

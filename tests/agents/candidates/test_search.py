@@ -153,48 +153,49 @@ def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> N
 
 
 @pytest.mark.parametrize(
-    ("mutable", "most", "detail"),
+    ("mutable", "most", "detail", "advice"),
     [
         (
             ("any", "any", "none"),
             1,
-            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60; "
+            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60",
             "it would help if 2 features could change",
         ),
         (
             ("up", "down", "none"),
             2,
-            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60; "
+            "no allowed change of income, savings reaches a score above 0.90; the best reaches 0.60",
             "it would help if savings could also go up",
         ),
-        (("none", "none", "none"), None, "nothing that may change has room to"),
+        (("none", "none", "none"), None, "nothing that may change has room to", ""),
     ],
 )
-def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | None, detail: str) -> None:
+def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | None, detail: str, advice: str) -> None:
     space = scaled_space(np.arange(3), mutable, np.full(3, 0.25), most, ("income", "savings", "age"))
     generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(
         lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9)
     )
-    assert generator.explain(np.array([0.25, 0.25, 0.5])).detail == detail
+    assert generator.explain(np.array([0.25, 0.25, 0.5]))[1:] == (detail, advice)
 
 
 @pytest.mark.parametrize(
     ("rules", "step", "words"),
     [
-        ({"ceiling": 1.25}, 0.25, "could go up to 1.25 instead of 1"),
-        ({"largest_change": 0.6}, 0.25, "could change by up to 0.75 instead of 0.6"),
+        ({"ceiling": 1.25}, 0.25, "could go up to 1.25 instead of 1 kEUR"),
+        ({"largest_change": 0.6}, 0.25, "could change by up to 0.75 instead of 0.6 kEUR"),
         ({"largest_share": 2.5}, 0.25, "could change by up to 300% instead of 250%"),
-        ({}, 0.5, "could change in steps of 0.25 instead of 0.5"),
-        ({"ceiling": 1.25}, 0.5, "could change in steps of 0.25 instead of 0.5"),
+        ({}, 0.5, "could change in steps of 0.25 instead of 0.5 kEUR"),
+        ({"ceiling": 1.25}, 0.5, "could change in steps of 0.25 instead of 0.5 kEUR"),
     ],
 )
 def test_names_the_smallest_relaxation_of_a_feature(rules: Any, step: float, words: str) -> None:
     ranges = Ranges.between(np.zeros(1), np.ones(1))
     ranges = ranges._replace(**{name: np.array([value]) for name, value in rules.items()})
     space = scaled_space(np.arange(1), ("up",), np.array([step]), None, ("income",), ranges=ranges)
+    space = space._replace(units=("kEUR",))
     required = 0.95 if "ceiling" not in rules or step == 0.5 else 1.1
     generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(lambda X: X[:, 0], Threshold(required))
-    assert generator.explain(np.array([0.25])).detail.endswith(f"; it would help if income {words}")
+    assert generator.explain(np.array([0.25])).advice == f"it would help if income {words}"
 
 
 def test_the_work_is_bounded_however_many_features_may_change() -> None:
@@ -225,7 +226,7 @@ def test_a_none_under_a_promise_says_under_which_models() -> None:
         .explain(np.array([0.2]))
         .detail
     )
-    assert " reaches a score above 0.50 under all models that the promise is for; the best " in detail
+    assert " reaches a score above 0.50 under all models that are near this one; the best " in detail
     assert detail.endswith(" there")
 
 

@@ -1,4 +1,4 @@
-"""What an explanation says would help really helps: it is applied to the spec, and the person then has an option."""
+"""What the advice of an explanation names helps: it is applied to the spec, and the person then has an option."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Case:
         return bool(len(generator.propose(people).arm))
 
     def none(self) -> str | None:
-        """Why the person has no option; None for one who has, or is accepted already."""
+        """What would give the person an option; None for one who has, or is accepted already."""
         generator, people = self.under(self.spec)
         if self.required.reached(self.score(FeatureCodec(self.spec))(people))[0] or self.helped(self.spec):
             return None
-        return generator.explain(people[0]).detail
+        return generator.explain(people[0]).advice
 
 
 def relaxed(spec: ProgramSpec, kind: str, found: re.Match[str], less: float = 0.0) -> ProgramSpec:
@@ -119,10 +119,10 @@ def relaxed(spec: ProgramSpec, kind: str, found: re.Match[str], less: float = 0.
     return msgspec.structs.replace(spec, features=(*spec.features[:index], other, *spec.features[index + 1 :]))
 
 
-def named(detail: str) -> tuple[str, re.Match[str]]:
+def named(advice: str) -> tuple[str, re.Match[str]]:
     """The kind of a relaxation, and what its sentence says."""
     ((kind, match),) = [
-        (kind, match) for kind, text in KINDS.items() if (match := re.search(f"help if {text}", detail))
+        (kind, match) for kind, text in KINDS.items() if (match := re.search(f"help if {text}", advice))
     ]
     return kind, match
 
@@ -132,11 +132,11 @@ def test_the_spec_that_an_explanation_names_serves_the_person(name: str) -> None
     kinds: Counter[str] = Counter()
     for seed in range(100):
         case = Case(name, seed)
-        detail = case.none()
-        if detail is None or "it would help" not in detail:
+        advice = case.none()
+        if not advice or "it would help" not in advice:
             continue
-        kind, match = named(detail)
-        assert case.helped(relaxed(case.spec, kind, match)), (seed, detail)
+        kind, match = named(advice)
+        assert case.helped(relaxed(case.spec, kind, match)), (seed, advice)
         kinds[kind] += 1
     # Instances stand within the bounds.
     assert set(kinds) == set(KINDS) - ({"bound"} if name == "adapted" else set()), kinds
@@ -146,11 +146,11 @@ def test_no_smaller_bound_or_change_would_help_under_a_linear_score() -> None:
     seen = 0
     for seed in range(100):
         case = Case("linear", seed)
-        detail = case.none()
-        if detail is None or "it would help" not in detail or "%" in detail:
+        advice = case.none()
+        if not advice or "it would help" not in advice or "%" in advice:
             continue
-        kind, match = named(detail)
+        kind, match = named(advice)
         if kind in ("bound", "change"):
             seen += 1
-            assert not case.helped(relaxed(case.spec, kind, match, less=1.0)), (seed, detail)
+            assert not case.helped(relaxed(case.spec, kind, match, less=1.0)), (seed, advice)
     assert seen >= 5
