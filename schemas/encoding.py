@@ -8,7 +8,8 @@ categorical  one column a category, 1 for the value's own and 0 for the others
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
@@ -138,6 +139,10 @@ class FeatureCodec:
     def violated_constraint(self, features: Features) -> str | None:
         """The first cross-feature constraint that checked raw features violate, as ``le: a <= b`` or ``rule 1``."""
         return self._rules.violated(self.completed(features))
+
+    def broken_constraints(self, people: Iterable[Features]) -> Mapping[str, int]:
+        """How many of the people, with checked raw features, break a cross-feature constraint first, by constraint."""
+        return Counter(broken for broken in map(self.violated_constraint, people) if broken is not None)
 
     def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
         """Whether encoded rows (n, D) keep the cross-feature constraints and the spec's bounds, (n,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..agents import candidates, promises
 from ..schemas.spec import ProgramSpec
@@ -18,13 +18,15 @@ ACCEPTED = 0.9
 WIDER = "wider bounds of the features"
 LARGER = "larger changes (`max_change`)"
 ADVISED = next(kind.name for kind in promises.registry.values() if kind.is_advised)
+MEND = "correct the data, or leave it out of `constraints`"
 LASTING = f"for options that last, ask for `promise: {{kind: {ADVISED}}}`, or for a larger `policy.margin`"
 
 
-def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterator[str]:
+def advice(spec: ProgramSpec, margin: float, none: float, many: float, breaking: float = 0.0) -> Iterator[str]:
     """A line for each of two shares that is high: of people without an option, and of options with many changes.
 
-    ``margin`` is the one that the program uses.
+    ``margin`` is the one that the program uses. ``breaking`` of the people have no option and break a constraint across
+    features as they are: what is said of all others would not serve them.
     """
     generator = candidates.registry[spec.policy.generator]
     if generator.copies_instances:
@@ -34,11 +36,25 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float) -> Iterat
                 "person"
             )
         return
-    if none >= HIGH:
+    if none - breaking >= HIGH:
         yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"
     if many >= HIGH:
         less = "".join(f", or {each}" for each in _lower_goals(spec, margin))
         yield f"for options with fewer changes: `constraints: {{max_changes: {FEW_CHANGES}}}`{less}"
+
+
+def excluded(breaking: Mapping[str, int], without: int) -> Iterator[str]:
+    """A line for each constraint across features that people ``without`` an option break as they are: how many do."""
+    for constraint, count in breaking.items():
+        people = f"{count} of the {without} without a way forward break {constraint} as they are"
+        yield f"{people}, and an option must fulfil it: {MEND}"
+
+
+def broken_in_data(breaking: Mapping[str, int]) -> Iterator[str]:
+    """A line for each constraint across features that rows of the data break: how many do."""
+    for constraint, count in breaking.items():
+        rows = "row of the data breaks" if count == 1 else "rows of the data break"
+        yield f"{count} {rows} {constraint}: people like these get options that fulfil it, or none; {MEND}"
 
 
 def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 
 import numpy
+import polars
 import pytest
 
 import onward
@@ -131,6 +132,12 @@ def printed_by(example, *args):
     return printed.getvalue()
 
 
+@pytest.mark.parametrize("example", [EXAMPLE, FRAMES])
+def test_an_example_without_its_files_says_how_to_call_it(example):
+    with pytest.raises(SystemExit, match=r"^usage: python "):
+        printed_by(example)
+
+
 def test_the_page_shows_the_examples_and_what_they_print(folder):
     page, code = (DOCS / "python.md").read_text(), EXAMPLE.read_text() + FRAMES.read_text()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -213,6 +220,10 @@ def test_a_value_that_is_not_there_is_an_empty_cell(program, tmp_path, nothing):
         ([ADA, ["north", 1]], "people:1: a list: give a list of dicts, a data frame, or the path of a CSV"),
         (ADA, "people are a dict: give a list of dicts, a data frame, or the path of a CSV"),
         (3, "people are a int: give a list of dicts, a data frame, or the path of a CSV"),
+        (
+            polars.LazyFrame([ADA]),
+            "people are a LazyFrame: give a list of dicts, a data frame, or the path of a CSV, such",
+        ),
         ("absent.csv", "absent.csv: cannot be read: No such file or directory"),
     ],
 )

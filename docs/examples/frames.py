@@ -11,7 +11,9 @@ import pandas
 
 from onward import load_program
 
-spec, data = sys.argv[1:]
+if len(sys.argv) != 3:
+    sys.exit("usage: python frames.py SPEC DATA")
+_, spec, data = sys.argv
 
 people = pandas.read_csv(data).query("region == 'north'")
 options = load_program(spec).suggest(people).to_frame()

@@ -22,6 +22,8 @@ model: {manifest: model/manifest.json}
 policy: {objective: cost, generator: search, choice: protoar, options: 3}
 """
 
+if len(sys.argv) != 2:
+    sys.exit("usage: python suggest.py DATA")
 data = Path(sys.argv[1])
 folder = data.parent
 

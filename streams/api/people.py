@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from ...schemas.events import Value
 from ...schemas.normal_form import normal_form
@@ -47,13 +47,14 @@ People = str | Path | Iterable[Mapping[str, Any]] | Frame | PolarsFrame
 class Origin(NamedTuple):
     """Where people come from: the library of their data frame, and what it calls them.
 
-    ``person`` is the name of the column, or of the index, that names them; ``labels`` holds the labels of the index by
-    the person's name.
+    ``person`` is the name of the column, or of the index, that names them; ``labels`` holds what stands there by the
+    person's name, and ``dtype`` is its type in the library.
     """
 
     library: str | None = None
     person: str | None = None
     labels: Mapping[str, Any] = {}
+    dtype: Any = None
 
 
 UNKNOWN = Origin()
@@ -105,11 +106,16 @@ def _read(people: People, spec: ProgramSpec, id_column: str | None) -> tuple[Peo
     index = _index(people, id_column, table.columns)
     if index is not None:
         names = list(map(str.strip, map(_cell, index)))
-        origin = origin._replace(person=_name(index, table.columns), labels=dict(zip(names, index, strict=True)))
+        own = dict(zip(names, index, strict=True))
+        origin = origin._replace(person=_name(index, table.columns), labels=own, dtype=index.dtype)
         # The numbers of the rows, as an index has them by default, are what people are called anyway.
         if id_column is not None or names != list(map(str, table.lines)):
             id_column = origin.person or INDEX
             table = replace(table, columns={**table.columns, id_column: names})
+    elif id_column in table.columns and id_column in getattr(people, "columns", ()):
+        ids = people[id_column]  # type: ignore[index]  # a frame with columns has them by name
+        own = {_cell(label).strip(): label for label in ids}
+        origin = origin._replace(labels=own, dtype=getattr(ids, "dtype", None))
     try:
         return people_of(table, spec, id_column), origin
     except TableError as error:
@@ -139,6 +145,20 @@ def _distinct(names: Iterable[Any]) -> list[Any]:
     return distinct
 
 
+def one_person(person: Any) -> People:
+    """One person as ``read`` takes people: from a dict, a row of pandas, or a data frame of one row."""
+    if isinstance(person, Mapping):
+        return [person]
+    if _is_frame(person) and hasattr(person, "columns"):
+        if len(person) == 1:
+            return cast(People, person)
+        raise UsageError(f"the person is a {type(person).__name__} of {len(person)} rows: give one row")
+    row = person.to_dict() if _is_frame(person) and hasattr(person, "to_dict") else None
+    if isinstance(row, Mapping):
+        return [row]
+    raise UsageError(f"the person is a {type(person).__name__}: give a dict with the features, or a data frame's row")
+
+
 def _is_frame(people: Any) -> bool:
     return not isinstance(people, type) and (hasattr(people, "to_dict") or hasattr(people, "to_dicts"))
 
@@ -146,7 +166,8 @@ def _is_frame(people: Any) -> bool:
 def _records(people: Any) -> list[Mapping[str, Any]]:
     rows = _rows_of(people) if _is_frame(people) else people
     if isinstance(rows, Mapping | bytes | type) or not isinstance(rows, Iterable):
-        raise UsageError(f"people are a {type(people).__name__}: {WANTED}")
+        lazy = ", such as that of `.collect()`" if hasattr(people, "collect") else ""
+        raise UsageError(f"people are a {type(people).__name__}: {WANTED}{lazy}")
     records = list(rows)
     for number, row in enumerate(records):
         if not isinstance(row, Mapping):

@@ -20,7 +20,7 @@ from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
 from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
-from .people import People, ValidPeople, read, read_valid
+from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid
 from .suggestions import Suggestions
 from .usage_errors import usage_errors
 
@@ -125,6 +125,7 @@ class Program:
             raise UsageError(f"people are a {type(valid).__name__}: give those that `read_valid` returns")
         if not all(isinstance(answer, Recourse | NoRecourse) for answer in answers):
             raise UsageError("answers are not those of `answers`: give a list of them")
+        none = [valid.people[each.application] for each in answers if isinstance(each, NoRecourse)]
         return Suggestions(
             answers,
             len(valid.people),
@@ -135,9 +136,12 @@ class Program:
             valid.left_out,
             program.bundle.manifest.metrics.get("retrained_accept"),
             valid.origin,
+            program.codec.broken_constraints(none),
         )
 
-    def elicit(self, person: Mapping[str, Any], *, name: str = "0", at: datetime | None = None) -> Elicitation:
+    def elicit(
+        self, person: Mapping[str, Any] | Frame | PolarsFrame, *, name: str = "0", at: datetime | None = None
+    ) -> Elicitation:
         """Ask one person which of a few plans they would take, and find the plan that is the easiest for them.
 
         The same person and answers lead to the same questions and the same recourse.
@@ -145,7 +149,7 @@ class Program:
         Parameters
         ----------
         person
-            Their features in raw units, as one of the dicts of ``suggest``.
+            Their features in raw units, as one of the dicts of ``suggest``; a row of pandas or a frame of one row.
         name
             What the answer calls them.
         at
@@ -156,10 +160,8 @@ class Program:
         OnwardError
             When the person does not fit the spec, or the program's spec has no ``elicitation``.
         """
-        if not isinstance(person, Mapping):
-            raise UsageError(f"the person is a {type(person).__name__}: give a dict with the features")
         text_of("name", name)
-        (features,) = read([person], self._program.spec).people.values()
+        (features,) = read(one_person(person), self._program.spec).people.values()
         return self.elicit_read(name, features, at=at)
 
     def elicit_read(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
+
+from msgspec import UNSET
 
 from ...schemas.events import ExecutionSource, NoRecourse, Recourse
 from ...schemas.spec import ProgramSpec
-from ..advice import MANY_CHANGES, advice, lasting
+from ..advice import MANY_CHANGES, advice, excluded, lasting
 from ..errors import UsageError
 from ..printable import answer_in_words
 from .people import UNKNOWN, Origin
@@ -17,6 +19,9 @@ from .tables import frame_of, html_of
 UNKNOWN_EXECUTION = (
     "how likely people carry an option out is unknown; `policy: {nu: NUMBER}` in the spec tells what you know"
 )
+
+MOST_RELAXATIONS = 3
+"""The relaxations that are told: those that would help most people."""
 
 Answer = Recourse | NoRecourse
 
@@ -63,6 +68,8 @@ class Suggestions(Sequence[Answer]):
         The share of retrained models that accept such options, None where it was not measured.
     origin
         The data frame that the people came from.
+    breaking
+        By constraint across features, how many people without a way forward break it as they are.
 
     Examples
     --------
@@ -97,6 +104,7 @@ class Suggestions(Sequence[Answer]):
         left_out: int = 0,
         accepted: float | None = None,
         origin: Origin = UNKNOWN,
+        breaking: Mapping[str, int] | None = None,
     ) -> None:
         self._answers = tuple(answers)
         self._by_name = {answer.application: answer for answer in self._answers}
@@ -105,7 +113,7 @@ class Suggestions(Sequence[Answer]):
         self._left_out = left_out
         self._spec, self._margin = spec, margin
         self._execution_source, self._accepted = execution_source, accepted
-        self._origin = origin
+        self._origin, self._breaking = origin, Counter(breaking)
 
     @overload
     def __getitem__(self, at: int | str) -> Answer: ...
@@ -156,8 +164,8 @@ class Suggestions(Sequence[Answer]):
         """A data frame with a row for each option, and one for each person who has none, with the reason.
 
         ``to_FEATURE`` is the value to reach, empty where the option does not change the feature. The people are the
-        index with pandas, with the labels that they had in the index of their own data frame; with polars they are a
-        column. ``library`` is by default that of the people's data frame, else pandas.
+        index with pandas, with the labels that they had in the index of their own data frame, or in its column ``id``;
+        with polars they are a column. ``library`` is by default that of the people's data frame, else pandas.
 
         Raise ``OnwardError`` where the library is not installed.
         """
@@ -181,8 +189,17 @@ class Suggestions(Sequence[Answer]):
         many = sum(len(option.changes) > MANY_CHANGES for option in options)
         if many:
             yield f"options with more than {MANY_CHANGES} changes: {many / len(options):.1%}"
-        yield from advice(self._spec, self._margin, none.total() / rejected, many / max(len(options), 1))
+        yield from excluded(self._breaking, none.total())
+        breaking = self._breaking.total() / rejected
+        yield from advice(self._spec, self._margin, none.total() / rejected, many / max(len(options), 1), breaking)
+        yield from self._relaxations()
         if options:
             yield from lasting(self._spec, self._accepted)
         if options and self._execution_source == "assumed":
             yield UNKNOWN_EXECUTION
+
+    def _relaxations(self) -> Iterator[str]:
+        """What would help most people without a way forward, of the advice on each of them."""
+        advices = [answer.advice for answer in self._answers if isinstance(answer, NoRecourse)]
+        for words, count in Counter(each for each in advices if each is not UNSET).most_common(MOST_RELAXATIONS):
+            yield f"for {count} without a way forward: {words}"

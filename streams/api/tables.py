@@ -43,10 +43,11 @@ def frame_of(answers: Sequence[Answer], spec: ProgramSpec, origin: Origin, libra
     columns = _columns(rows, spec)
     person = origin.person if origin.person and origin.person not in columns else PERSON
     names = [answer.application for answer, _ in rows]
-    if chosen == "polars":
-        return module.DataFrame({person: names, **columns})
     labels = [origin.labels.get(name, name) for name in names]
-    return module.DataFrame(columns, index=module.Index(labels, name=person))
+    dtype = origin.dtype if origin.library == chosen else None
+    if chosen == "polars":
+        return module.DataFrame({person: module.Series(labels, dtype=dtype), **columns})
+    return module.DataFrame(columns, index=module.Index(labels, name=person, dtype=dtype))
 
 
 def html_of(answers: Sequence[Answer], summary: Sequence[str]) -> str:
@@ -78,6 +79,7 @@ def _columns(rows: Sequence[_Row], spec: ProgramSpec) -> dict[str, list[Any]]:
         "improvement_probability": [option and _improvement(option) for option in options],
         "reason": [none and none.reason for none in reasons],
         "detail": [none and none.detail for none in reasons],
+        "advice": [none and (none.advice or None) for none in reasons],
         **{
             f"{TARGET}{feature.name}": _of_one_type([own.get(feature.name) for own in targets])
             for feature in spec.features

@@ -3,7 +3,7 @@
 import pytest
 
 from onward.schemas.specfile import parse_spec
-from onward.streams.advice import advice, lasting
+from onward.streams.advice import advice, broken_in_data, lasting
 
 SPEC = """\
 program: p
@@ -61,6 +61,14 @@ def test_advice_names_what_the_spec_leaves_to_change(changed, margin, none, many
     for old, new in changed.items():
         text = text.replace(old, new)
     assert list(advice(parse_spec(text.encode()), margin, none, many)) == lines
+
+
+def test_people_who_break_a_constraint_as_they_are_need_no_other_advice() -> None:
+    spec = parse_spec(SPEC.encode())
+    assert list(advice(spec, 0.0, 0.3, 0.0, 0.28)) == []
+    assert list(advice(spec, 0.0, 0.3, 0.0, 0.2)) != []
+    [line] = broken_in_data({"le: income <= hours": 611})
+    assert line.startswith("611 rows of the data break le: income <= hours: ")
 
 
 @pytest.mark.parametrize(

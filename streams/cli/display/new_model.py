@@ -13,19 +13,20 @@ from rich.table import Table
 from ....agents.candidates import registry
 from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
-from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice
+from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice, broken_in_data
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.promised import has_promise, promise_on
 from ...programs.training.protected import PREFIX
-from ...programs.training.served import PROMISED
+from ...programs.training.served import BREAKING, BROKEN, PROMISED
 
 IN_WORDS = (
     "instances",
     "retrained_accept",
     "rejected_sampled",
     "without_option",
+    BROKEN,
     "round_score",
     "many_changes",
     "equal_margin",
@@ -188,4 +189,6 @@ def _what_to_do(manifest: Manifest, spec: ProgramSpec) -> list[str]:
     """Advice to the owners of a model's program, where the share of people without an option is high."""
     metrics, margin = manifest.metrics, margin_of(spec, manifest.margin)
     none = max(metrics["without_option"], metrics.get("without_option_in_round", 0.0))
-    return list(advice(spec, margin, none, metrics.get("many_changes", 0.0)))
+    broken = {name.removeprefix(BROKEN): int(rows) for name, rows in metrics.items() if name.startswith(BROKEN)}
+    general = advice(spec, margin, none, metrics.get("many_changes", 0.0), metrics.get(BREAKING, 0.0))
+    return [*broken_in_data(broken), *general]

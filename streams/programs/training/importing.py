@@ -41,7 +41,7 @@ from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
-from .served import measure_served
+from .served import broken_rows, measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of
 from .unsaved_program import unsaved_program
 
@@ -108,6 +108,7 @@ def import_model(
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
+    measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
         output,

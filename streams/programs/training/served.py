@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import UnsetType
 
 from ....agents.goals import Threshold
 from ....agents.promises import NoPromise, Promise
+from ....schemas.encoding import FeatureCodec, Features
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
 from ..margin import goal_of, margin_of
@@ -17,6 +18,10 @@ from .unsaved_program import Floats, UnsavedProgram
 
 PEOPLE = 50
 """Rejected people who are looked at."""
+BREAKING = "without_option_breaking"
+"""The share of people who have no option, and who break a constraint across features as they are."""
+BROKEN = "broken:"
+"""Begins the names of metrics that count the rows which break a constraint across features: it follows."""
 PROMISED = "promise_"
 """Begins the names of metrics that are means of what a promise guarantees."""
 
@@ -36,7 +41,8 @@ def measure_served(
     as many as the spec allows, ``many_changes`` is the share with more than ``MANY_CHANGES``, and ``promise_...`` are
     the means of what the promise guarantees; its constants are told also where there are none. ``measured`` is the
     model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
-    option that exceeds this ``round_score``. The result is empty where nobody is rejected.
+    option that exceeds this ``round_score``. ``BREAKING`` stands there where it is more than 0. The result is
+    empty where nobody is rejected.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -47,6 +53,8 @@ def measure_served(
     proposals = generator.under(robust, goal_of(spec, margin)).propose(people)
     without = np.setdiff1d(np.arange(len(people)), proposals.people)
     facts = {"rejected_sampled": float(len(people)), "without_option": len(without) / len(people)}
+    if breaking := int((~unsaved.keep_rules(people[without])).sum()):
+        facts[BREAKING] = breaking / len(people)
     if margin or not isinstance(promise, NoPromise):
         served = generator.under(score, goal_of(spec, 0.0)).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
@@ -60,3 +68,8 @@ def measure_served(
         for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
             facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
     return facts | {PROMISED + name: number for name, number in promise.constants().items()}
+
+
+def broken_rows(codec: FeatureCodec, rows: Iterable[Features]) -> Mapping[str, float]:
+    """How many rows break a constraint across features, by ``BROKEN`` and its name; nothing where none does."""
+    return {BROKEN + constraint: float(count) for constraint, count in codec.broken_constraints(rows).items()}

@@ -44,7 +44,7 @@ from .kept_aside import Training
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
-from .served import measure_served
+from .served import broken_rows, measure_served
 from .share_calibration import ShareMeasurement, measure_share
 from .unsaved_program import unsaved_program
 
@@ -133,6 +133,7 @@ def train(
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
+    measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[held_out])
     name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
     dates_used = None if isinstance(calibration, UnsetType) else date_column or ""

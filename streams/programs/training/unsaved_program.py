@@ -21,13 +21,17 @@ Score = Callable[[Floats], Floats]
 
 
 class UnsavedProgram(NamedTuple):
-    """A model with what its program makes options by; ``feature_of`` (D,) is the feature of each column."""
+    """A model with what its program makes options by; ``feature_of`` (D,) is the feature of each column.
+
+    ``keep_rules`` says which encoded rows (n, D) keep the constraints across features, (n,).
+    """
 
     generator: CandidateGenerator
     objective: Objective
     score: Score
     threshold: float
     feature_of: Indices
+    keep_rules: Callable[[Floats], NDArray[np.bool_]] = lambda rows: np.ones(len(rows), dtype=np.bool_)
 
     def best_options(self, proposals: Proposals, people: Floats, most: int) -> tuple[Indices, Floats]:
         """The people and targets, (m,) and (m, D), of everybody's best options, at most ``most`` of each."""
@@ -54,4 +58,4 @@ def unsaved_program(
     spec = codec.spec
     objective = objective_of(spec, cost_of(codec, reference), nu_of(spec, codec.dimension), improvement, score)
     generator = generator_of(codec, codec.encode_many(instances), objective)
-    return UnsavedProgram(generator, objective, score, spec.model.threshold, codec.feature_of)
+    return UnsavedProgram(generator, objective, score, spec.model.threshold, codec.feature_of, codec.keep_rules)

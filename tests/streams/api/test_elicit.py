@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
 import pytest
 
 import onward
@@ -181,6 +183,16 @@ def test_a_program_without_the_section_asks_nobody(place: Path) -> None:
         program_of(place).elicit([PERSON])  # type: ignore[arg-type]
     with pytest.raises(onward.OnwardError, match="debts"):
         program_of(place).elicit({"income": 35, "region": "north"})
+
+
+def test_a_person_may_be_a_row_of_a_frame(place: Path) -> None:
+    program = program_of(place)
+    frame = pandas.DataFrame([PERSON, PERSON])
+    first = str(program.elicit(PERSON, at=AT).recourse)
+    for person in (frame.iloc[0], frame[:1], polars.DataFrame([PERSON])):
+        assert str(program.elicit(person, at=AT).recourse) == first
+    with pytest.raises(onward.OnwardError, match="the person is a DataFrame of 2 rows: give one row"):
+        program.elicit(frame)
 
 
 def test_answers_teach_the_same_in_whatever_unit_costs_are(place: Path) -> None:

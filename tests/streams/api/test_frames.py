@@ -6,6 +6,7 @@ import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 
 import pandas
 import polars
@@ -74,6 +75,7 @@ def test_a_frame_has_a_row_for_each_option_and_for_each_person_without_one(stric
         "improvement_probability",
         "reason",
         "detail",
+        "advice",
         "to_debts",
     ]
     assert list(frame.index) == ["ada"] * len(ada.options) + ["eve"]
@@ -84,6 +86,25 @@ def test_a_frame_has_a_row_for_each_option_and_for_each_person_without_one(stric
     assert (last.reason, last.detail) == (eve.reason, eve.detail)
     assert frame.drop(index="eve").reason.isna().all()
     assert last[["option", "cost", "to_debts"]].isna().all()
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_ids_come_back_as_they_came(program: onward.Program, library: ModuleType) -> None:
+    people = library.DataFrame([{**row, "id": 7 + number} for number, row in enumerate(ROWS)])
+    frame = program.suggest(people, id="id").to_frame()
+    if library is pandas:
+        assert frame.index.dtype == people["id"].dtype
+        assert set(people.set_index("id").join(frame, how="inner").index) == {7, 9}
+    else:
+        assert set(people.join(frame, on="id")["id"]) == {7, 9}
+
+
+def test_who_breaks_a_constraint_as_they_are_is_told_of_it(folder: Path) -> None:
+    text = (folder / "loans.yaml").read_text()
+    (folder / "paired.yaml").write_text(text + "constraints: {le: [[income, debts]]}\n")
+    told = onward.load_program(folder / "paired.yaml").suggest(ROWS).summary()
+    assert "2 of the 2 without a way forward break le: income <= debts as they are, and an option must" in told
+    assert "to serve more people" not in told
 
 
 def test_polars_gets_a_column_of_people(strict: onward.Program, program: onward.Program) -> None:
