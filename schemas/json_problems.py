@@ -27,6 +27,8 @@ class _RepeatedKey(Exception):
 
 def explain_malformed(value: bytes, error: Exception) -> str:
     """Why bytes are not JSON, in one line. ``error`` is msgspec's; it names the byte, counted from 0."""
+    if not value.strip():
+        return "the record's value is empty"
     for beginning, explanation in _BEGINNINGS.items():
         if value.startswith(beginning):
             return explanation

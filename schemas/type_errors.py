@@ -1,10 +1,11 @@
-"""Finds every value and key of a document that does not fit the types of ``ProgramSpec``, each with its path.
+"""Finds every value and key of a document that does not fit the types of a struct, each with its path.
 
 msgspec stops at the first error, so mappings and lists are taken apart here and msgspec converts only their leaves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import types
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 import msgspec
 
-from .problems import did_you_mean
+from .feature_check import quoted
+from .problems import JSON_ERRORS, did_you_mean
 from .spec import ProgramSpec
 from .yamltree import Path
 
@@ -45,9 +47,19 @@ class TypeMismatch(NamedTuple):
     at_key: bool = False
 
 
-def type_errors(value: object) -> Iterator[TypeMismatch]:
-    """Every mismatch of a document with ``ProgramSpec``; without any, msgspec converts the document."""
-    return _check_value(value, ProgramSpec, ())
+def type_errors(value: object, struct: type[msgspec.Struct] = ProgramSpec) -> Iterator[TypeMismatch]:
+    """Every mismatch of a document with a struct; without any, msgspec converts the document."""
+    return _check_value(value, struct, ())
+
+
+def json_type_error(value: bytes, struct: type[msgspec.Struct], error: msgspec.ValidationError) -> str:
+    """The first mismatch of a JSON text with a struct, in one line. ``error`` is what msgspec says of it."""
+    path, message = _explain(error)
+    with contextlib.suppress(*JSON_ERRORS):  # the text may be malformed behind the mismatch
+        found = next(type_errors(msgspec.json.decode(value), struct), None)
+        path, message = (found.path, found.message) if found else (path, message)
+    place = ".".join(map(str, path))
+    return f"{place if place.isidentifier() else quoted(place)}: {message}" if place else message
 
 
 def _check_value(value: Any, kind: Any, path: Path) -> Iterator[TypeMismatch]:

@@ -18,6 +18,7 @@ from ...schemas.json_problems import explain_malformed, repeated_key
 from ...schemas.kinds import Kind
 from ...schemas.normal_form import json_in_normal_form, normal_form
 from ...schemas.problems import JSON_ERRORS
+from ...schemas.type_errors import json_type_error
 from ..programs.program import Program
 from ..records import Record
 
@@ -98,7 +99,7 @@ class Validator:
         try:
             body = self.kind.decode_body(data)
         except msgspec.ValidationError as error:
-            return Problem("wrong_type", str(error))
+            return Problem("wrong_type", json_type_error(data, self.kind.structs[0], error))
         except JSON_ERRORS as error:
             return Problem("malformed_json", explain_malformed(value, error))
         if problem := self._shape.unprintable(body):

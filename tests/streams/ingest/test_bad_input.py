@@ -6,11 +6,12 @@ import asyncio
 import json
 import unicodedata
 from collections import Counter
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
-from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward
+from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward, Round
 from onward.schemas.kinds import kinds
 from onward.streams.ingest.validation import Limits, Validator
 from onward.streams.records import Record
@@ -47,6 +48,7 @@ def at(time_ms):
     return lambda sender: sender.record("applications", Application("loan", "bad", POOR), time_ms=time_ms, id="bad")
 
 
+ROUND = Round("loan", datetime(2026, 3, 1, tzinfo=UTC), 2)
 BAD = {
     "unparseable bytes": (raw(b"\xff\x00{"), "malformed_json"),
     "deeply nested": (raw(b'{"program":' + b"[" * 100_000), "wrong_type"),
@@ -85,6 +87,20 @@ BAD = {
     ),
     "not an object": (raw(b"[1, 2]"), "wrong_type"),
     "wrong type of a field": (raw(b'{"program":"loan","application":7,"features":{}}'), "wrong_type"),
+    "a result that there is not": (
+        raw(b'{"program":"loan","application":"a","result":"better"}', "outcomes", Outcome("loan", "bad", "improved")),
+        "wrong_type",
+    ),
+    "a round with texts": (
+        raw(b'{"program":"loan","ends_at":"2026-03-01T00:00:00Z","places":"two"}', "rounds", ROUND),
+        "wrong_type",
+    ),
+    "a round of an application": (
+        raw(b'{"program":"loan","application":"a","places":2}', "rounds", ROUND),
+        "wrong_type",
+    ),
+    "an empty value": (raw(b""), "malformed_json"),
+    "malformed behind a wrong type": (raw(b'{"program":7,"application":'), "wrong_type"),
     "unknown field": (raw(b'{"program":"loan","application":"bad","features":{},"colour":1}'), "wrong_type"),
     "empty application id": (raw(b'{"program":"loan","application":"","features":{}}'), "wrong_type"),
     "wrong type of a feature": (bad_features(income="a lot"), "wrong_type"),
@@ -168,6 +184,11 @@ def test_a_bad_record_is_a_dead_letter_and_the_next_one_is_served(tmp_path, make
             "an Avro record of a schema registry",
             "the record starts with byte 0, as Avro, Protobuf and JSON of a schema",
         ),
+        ("a result that there is not", "result: 'better' is not one of improved, not_improved, unseen"),
+        ("a round with texts", "places: expected a whole number, got a text"),
+        ("a round of an application", "application: unknown key; known are program, ends_at, places"),
+        ("an empty value", "the record's value is empty"),
+        ("malformed behind a wrong type", "program: expected a text, got a whole number"),
         ("a key given twice", "'application': given more than once in one object"),
         ("a feature given twice in different spellings", "'income': given more than once in one object"),
         ("an id that turns the direction of text", "application: character 3 is U+202E, a control character or"),
