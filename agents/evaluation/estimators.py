@@ -187,7 +187,7 @@ def _overlap(steps: int, matched: int, unsupported: int, effective: float) -> st
         )
     if effective < MIN_EFFECTIVE:
         return (
-            f"the {matched} steps at which the policies agree weigh as much as {effective:.1f}, at least "
+            f"the policies agree at {matched} of {steps} steps, which weigh as much as {effective:.1f}, at least "
             f"{MIN_EFFECTIVE:g} are needed: log more steps, or explore more"
         )
     return None

@@ -49,6 +49,10 @@ ESTIMATES = {
     "doubly_robust": "doubly robust",
     "gain": "gain, doubly robust",
 }
+OPEN_ONE = (
+    "a shard counts up to its first recourse that is still open: that one's outcome, or the end of its window, closes "
+    "it; evaluate again then"
+)
 POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
@@ -218,6 +222,8 @@ def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
     console = Console()
     for line in lines:
         console.out(line, highlight=False)
+    if result.unfinished > evaluation.steps:
+        console.out(OPEN_ONE, highlight=False)
     numbers = (Column(name, justify="right") for name in ("mean reward", "95 % from", "to"))
     table = Table("estimate", *numbers)
     for name, title in ESTIMATES.items():

@@ -32,6 +32,7 @@ DESCRIPTION = """Publish a simulated world, people and what becomes of them, to 
 programs: `onward simulate --programs DIR` writes these for `onward worker --spec DIR/NAME/spec.yaml`."""
 
 ADVICE = "run a worker with the programs that `onward simulate --programs DIR` writes"
+USED_BEFORE = "; where --run-name {} was used before, its events are repeats, which workers drop: give another name"
 CURVE_EVERY = 10_000
 MEASURE_SECONDS = 1.0
 PRINT_SECONDS = 10.0
@@ -159,5 +160,5 @@ def _lap(simulation: Simulation, client: TopicClient, scores: _Scores, settings:
         on_poll=on_poll,
         limit=limit,
         patience_seconds=settings.patience_seconds,
-        advice=lambda: ADVICE,
+        advice=lambda: ADVICE + (USED_BEFORE.format(settings.run_name) if settings.run_name else ""),
     )

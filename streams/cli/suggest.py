@@ -92,8 +92,7 @@ def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool) -> N
         return
     print(_shown(elicitation.recourse, as_json=as_json))
     if elicitation.regret is not None:
-        over = f"another way may be better for this person, by {elicitation.regret:.3f} of cost on average"
-        _say(f"{counted(len(elicitation.answers), 'answer')}: {over}")
+        _say(f"this is what suits you best, as far as {counted(len(elicitation.answers), 'answer')} can tell")
 
 
 def _picked(most: int) -> int | None:

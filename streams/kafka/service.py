@@ -127,7 +127,7 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
     with limited_memory(settings.max_model_bytes):
         programs = assemble_all([load_program_spec(path) for path in settings.spec])
     for name, program in programs.items():
-        log.info("program", extra={"program": name, "sha256": program.sha256, "version": program.bundle.version})
+        log.info("program", extra={"program": name, "sha256": program.sha256})
         for caution in cautions(program.spec):
             log.warning(caution, extra={"program": name})
     return programs

@@ -266,6 +266,7 @@ class PartitionProcessor:
         for name in sorted(effects.specs):
             extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
             log.info("a changed spec is in force", extra=extra)
+        _tell_models(owned.state, self._programs, sorted(effects.models))
         open_recourses = {number: partition.open_recourses for number, partition in self._partitions.items()}
         self._metrics.observe(owned.state, effects, published, entries, seconds, open_recourses, owned.ledger.count_due)
 
@@ -312,6 +313,7 @@ class PartitionProcessor:
         published = {topic: mark.position for topic, mark in marks.items()}
         behind = {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra={**extra, **behind})
+        _tell_models(state, self._programs, sorted(self._programs))
         return _Partition(
             ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished
         )
@@ -350,6 +352,14 @@ class PartitionProcessor:
 
     def _offsets(self, journals: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         return {journal: self._partitions[journal.partition].ledger.committed[0] for journal in journals}
+
+
+def _tell_models(state: PartitionState, given: Mapping[str, Program], names: Iterable[str]) -> None:
+    """Log which model of these programs is in force in a journal partition."""
+    for name in names:
+        current = state.models.get(name) or given[name]
+        extra = {"program": name, "version": current.bundle.version, "partition": state.partition}
+        log.info("model in force", extra=extra)
 
 
 def _fold_portion(

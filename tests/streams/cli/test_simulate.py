@@ -29,8 +29,10 @@ def test_it_ends_with_the_dead_letter_of_a_program_that_no_worker_serves(install
 
 def test_without_a_worker_it_gives_up_in_a_line(broker, capsys):
     flags = ["--brokers", broker.bootstrap, "--people", "5", "--no-web", "--patience-seconds", "0.3"]
-    assert main(["simulate", "--policies", "linucb", "--seed", "2", *flags]) == OnwardError.exit_code
-    assert "nothing came back for personal-loan-linucb/application/" in capsys.readouterr().err
+    assert main(["simulate", "--policies", "linucb", "--seed", "2", *flags, "--run-name", "a"]) == OnwardError.exit_code
+    told = capsys.readouterr().err
+    assert "nothing came back for personal-loan-linucb/application/" in told
+    assert "; where --run-name a was used before, its events are repeats" in told
 
 
 def test_without_a_kafka_the_missing_flag_is_named(capsys):

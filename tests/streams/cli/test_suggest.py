@@ -168,6 +168,8 @@ def test_a_person_is_asked_at_the_terminal(folder, asking, monkeypatch, capsys):
     assert told.out.startswith("ada: ")
     assert "Question 1: which of these would be easier for you?" in told.err
     assert "1 to 2, or 0 for none of them: " in told.err
+    assert "this is what suits you best, as far as " in told.err
+    assert "cost" not in told.err
     assert asks(folder, asking, monkeypatch, "1\n" * 3, "--json") == 0
     answer = kinds["recourse"].decode(capsys.readouterr().out)
     assert answer.answers[0] == 1

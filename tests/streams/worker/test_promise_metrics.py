@@ -64,6 +64,16 @@ def test_options_are_open_from_the_answer_until_their_time_is_over(tape):
     assert shown.by("promises_ended_total")["expired",] == 10
 
 
+def test_the_log_names_the_model_in_force(tape, caplog):
+    with_people(tape)
+    tape.new_model("v2", 2)
+    with caplog.at_level(logging.INFO, "onward.streams.worker.partition_processor"):
+        tape.fold()
+        tape.fold()
+    told = [vars(record)["version"] for record in caplog.records if record.message == "model in force"]
+    assert told[1:] == ["v2", "v2"]
+
+
 def test_results_are_counted_once_the_look_is_finished(tape, caplog):
     with_people(tape)
     assert set(Shown(tape).by("revalidated_options_total").values()) == {0.0}
