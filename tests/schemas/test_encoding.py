@@ -234,6 +234,7 @@ def test_cross_feature_constraints_are_named():
     assert codec.violated_constraint({**GOOD, "age": 7}) is None
     assert codec.violated_constraint({**GOOD, "age": 6}) == "le: debts <= age"
     assert codec.violated_constraint({**GOOD, "school": "high", "income": 4.9, "region": "north"}) == "rule 1"
+    assert codec.broken_constraints([GOOD, {**GOOD, "age": 6}, {**GOOD, "age": 6}]) == {"le: debts <= age": 2}
     assert codec.violated_constraint({**GOOD, "income": 5}) == "rule 2"
     assert codec.violated_constraint({**GOOD, "school": "high", "income": 5, "region": "north"}) is None
 

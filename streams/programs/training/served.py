@@ -9,7 +9,8 @@ from msgspec import UnsetType
 
 from ....agents.goals import Threshold
 from ....agents.promises import NoPromise, Promise
-from ....schemas.encoding import FeatureCodec, Features
+from ....schemas.encoding import FeatureCodec
+from ....schemas.feature_reader import Features
 from ....schemas.spec import ProgramSpec
 from ...advice import MANY_CHANGES
 from ..margin import goal_of, margin_of
