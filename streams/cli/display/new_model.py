@@ -77,7 +77,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         tell(line)
     if _serves_nobody(manifest):
         where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
-        tell(f"warning: with this spec nobody is served{where}; {_what_to_do(manifest, spec)[0]}")
+        tell("; ".join([f"warning: with this spec nobody is served{where}", *_what_to_do(manifest, spec)[:1]]))
 
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:

@@ -98,6 +98,11 @@ MANIFEST = Manifest(
                 "for options with fewer changes: `constraints: {max_changes: 3}`, or a smaller `policy.margin` than",
             ],
         ),
+        (
+            {"rejected_sampled": 50, "without_option": 0.4, "without_option_breaking": 0.38, "broken:le: a <= b": 611},
+            0.0,
+            ["40.0% have no option\n611 rows of the data break le: a <= b: people like these", "leave it out of"],
+        ),
     ],
 )
 def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_path, capsys, metrics, margin, told):
