@@ -154,7 +154,7 @@ def test_a_dialogue_is_told_in_words(
     tape.tick(24 * HOUR_MS)
     tape.fold()
     told = _told(tape, "x", capsys)
-    expected = ["application", "model-decision", "question", "answer", "question", "answer", "question", "recourse"]
+    expected = ["application", "model-decision", "question", "answer", "question", "answer", "recourse"]
     assert [line.split()[1] for line in told.splitlines() if "@" in line] == expected
     assert ", by 2, none, regret " in told
 
