@@ -456,7 +456,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
 
     @property
     def heading(self) -> str:
-        """What there is not: in a program with rounds, an option that a place can be promised for."""
+        """Words for what the person does not get: in a program with rounds, an option with the promise of a place."""
         return "no way forward" if self.target_score is UNSET else "no option that a place can be promised for"
 
     def __str__(self) -> str:

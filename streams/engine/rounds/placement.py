@@ -94,7 +94,8 @@ class RoundTerms(Terms):
             if person.refusal is not None:
                 return {}
             now = f"; in this round {closing.threshold:.4g} was enough" if closing.counts.accepted else ""
-            return {**fields, "detail": f"{none.detail}; later rounds are expected to need at most that score{now}"}
+            later = "the score to reach is the one that is expected to be enough in later rounds"
+            return {**fields, "detail": f"{none.detail}; {later}{now}"}
         if none is not None and self._expires_ms is not None:
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
