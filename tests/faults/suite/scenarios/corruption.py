@@ -49,12 +49,12 @@ def damaged_ledgers_and_snapshots(env: ScenarioEnv) -> None:
         if not worker.is_running or any(len(listed) <= 1 for listed in env.listed_snapshots()):
             continue
         group.kill(worker)
-        before, opened = _reported(group), group.ledgers_opened()
+        before = _reported(group)
         damage = damages[count % len(damages)]
         expected = damage(env, worker)
         count += 1
         env.log(f"damaged:{damage.__name__.replace('_', ' ')}")
-        group.wait_for_ledgers(opened + PARTITIONS)
+        group.wait_for_ledgers(worker, PARTITIONS)
         reported = _Reported(*(now - then for now, then in zip(_reported(group), before, strict=True)))
         if reported != expected:
             name = damage.__name__.strip("_")

@@ -126,9 +126,15 @@ class WorkerGroup:
                 return
             self.run_for(_POLL_SECONDS)
 
-    def wait_for_ledgers(self, count: int) -> None:
-        """Supervise the workers until ``count`` ledgers have been opened since the start of the group."""
-        self.run_until(lambda: self.ledgers_opened() >= count, f"{count} ledgers were opened")
+    def wait_for_ledgers(self, worker: Worker, count: int) -> None:
+        """Supervise the workers until this one has opened the ledgers of so many partitions from here on."""
+        start = worker.log.stat().st_size
+
+        def opened() -> set[int]:
+            return {entry["partition"] for entry in log_entries(worker.log, start) if entry["message"] == OPENED}
+
+        # A rebalance may open one of them twice before another is opened at all.
+        self.run_until(lambda: len(opened()) >= count, f"{count} ledgers were opened")
 
     def wait_until_ready(self, *workers: Worker) -> None:
         """Supervise the workers until these, or all, are ready."""
@@ -198,10 +204,6 @@ class WorkerGroup:
             count += owners.setdefault(partition, number) != number
             owners[partition] = number
         return count
-
-    def ledgers_opened(self) -> int:
-        """Return the number of ledgers that were opened so far."""
-        return self.count_messages(OPENED)
 
     def count_messages(self, text: str) -> int:
         """Return the number of log messages that contain ``text``."""
