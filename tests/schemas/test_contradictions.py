@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onward.benchmarks.arena.machine import fixed_work
 from onward.schemas.constraints import CrossFeatureRules
 from onward.schemas.contradictions import contradiction
 from onward.schemas.spec import Condition, Constraints, Rule
@@ -72,4 +73,4 @@ def test_many_rules_take_little_time(count):
     ]
     started = process_time()
     assert not contradiction(constrained([("a", "b")], rules))
-    assert process_time() - started < 5
+    assert process_time() - started < 400 * fixed_work()
