@@ -4,7 +4,8 @@
         process.cpu_seconds()                  # user and system time of all threads and child processes
         process.suspend(); process.resume()    # none of them runs in between
 
-The process leads a process group, so that signals reach its children. For Linux: it reads /proc.
+The process leads a process group, so that signals reach its children; those that lead one of their own are suspended
+and resumed too. For Linux: it reads /proc.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -54,13 +55,15 @@ class WatchedProcess:
         return sum(resident_bytes(pid, peak=peak) for pid in self._tree())
 
     def suspend(self) -> None:
-        """Send SIGSTOP; return when no process of the group runs any more."""
+        """Send SIGSTOP; return when neither the process nor a child of it runs any more."""
         self._signal(signal.SIGSTOP)
-        while not all(_state(pid) in _NOT_RUNNING for pid in self._tree()):
+        while running := [pid for pid in self._tree() if _state(pid) not in _NOT_RUNNING]:
+            self._signal_each(running, signal.SIGSTOP)
             time.sleep(_POLL_SECONDS)
 
     def resume(self) -> None:
         """Send SIGCONT."""
+        self._signal_each(self._tree(), signal.SIGCONT)
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
@@ -101,6 +104,13 @@ class WatchedProcess:
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+    @staticmethod
+    def _signal_each(pids: Iterable[int], number: int) -> None:
+        """Signal processes by their ids: a child that leads a group of its own hears nothing of this one's."""
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _tree(self) -> Iterator[int]:
         waiting = [self._process.pid]

@@ -14,7 +14,7 @@ FAMILY = """
 import subprocess, sys, threading
 burn = [sys.executable, "-c", {burn!r}]
 subprocess.run(burn)
-alive = subprocess.Popen([*burn[:2], burn[2] + "time.sleep(60)"])
+alive = subprocess.Popen([*burn[:2], burn[2] + "time.sleep(60)"], start_new_session={apart})
 print("burnt", alive.pid, flush=True)
 alive.wait()
 """
@@ -25,10 +25,10 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-@pytest.fixture
-def family(tmp_path):
+@pytest.fixture(params=[False], ids=["one group"])
+def family(tmp_path, request):
     """A process that sleeps, whose first child burnt 0.3 s and is gone, and whose second burns as much and sleeps."""
-    script = FAMILY.format(burn=BURN.format(seconds=0.3))
+    script = FAMILY.format(burn=BURN.format(seconds=0.3), apart=request.param)
     with WatchedProcess([sys.executable, "-c", script], tmp_path / "log") as process:
         wait_for(lambda: process.last_line().startswith("burnt"))
         yield process
@@ -39,6 +39,7 @@ def test_processor_time_includes_children_alive_and_ended(family):
     assert family.cpu_seconds() < 2.0
 
 
+@pytest.mark.parametrize("family", [False, True], ids=["one group", "a child in its own"], indirect=True)
 def test_what_is_held_stands_still_with_its_children(family):
     family.suspend()
     held = family.cpu_seconds()
