@@ -31,8 +31,9 @@ SLACK = 1e-9
 def best_option(
     options: OptionArrays, weights: Array, noise: float, residual_weight: float, upper_index: Array, focus: float
 ) -> tuple[int, float]:
-    """Find the place of the largest estimate^focus * upper_index among F > 0 options, the first of equals, and its
-    estimate.
+    """Find the place of the largest estimate^focus * upper_index among F > 0 options, and its estimate.
+
+    Of equals the one of the largest observed probability is taken, and the first of those: many estimates may be 1.
 
     The model's execution probability is exp(-weights |change|). The estimate adds ``residual_weight`` times the
     difference between the observed probability and its expectation under the model. It is at least the smaller of
@@ -62,7 +63,8 @@ def best_option(
         if e < least[group]:
             continue
         score = e**focus * upper_index[k]
-        if score > best or (score == 0.0 and best == 0.0 and e > estimate):
+        is_level = score == best and e == estimate and observed[i] > observed[at]
+        if score > best or is_level or (score == 0.0 and best == 0.0 and e > estimate):
             best, at, estimate = score, i, e
             least = (least_estimate(best, common, focus), least_estimate(best, largest, focus))
             if not residual_weight:

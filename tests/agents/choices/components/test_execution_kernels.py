@@ -30,8 +30,8 @@ def test_mean_of_a_clipped_normal_variable():
 )
 @example(seed=0, count=9, noise=0.0, residual_weight=0.0, focus=99.0, heaviness=400.0, levels=1000)
 def test_skipping_options_does_not_change_the_pick(seed, count, noise, residual_weight, focus, heaviness, levels):
-    """The result is the first of the largest scores, each worked out alone. Where all scores underflow, estimates
-    decide."""
+    """The result has the largest score, each worked out alone; of equals what was observed as the easiest, then the
+    first. Where all scores underflow, estimates decide."""
     random = np.random.default_rng(seed)
     draw = lambda *shape: random.integers(0, levels + 1, shape) / levels  # noqa: E731
     points, person, weights = draw(count + 5, 3), draw(3), heaviness * random.random(3)
@@ -47,8 +47,14 @@ def test_skipping_options_does_not_change_the_pick(seed, count, noise, residual_
 
     estimates = [found(np.array([place]))[1] for place in range(count)]
     scores = [e**focus * upper_index[k] for e, k in zip(estimates, feasible, strict=True)]
-    best = int(np.argmax(scores if max(scores) else estimates))
+    best = np.lexsort((np.arange(count), -observed, np.negative(scores if max(scores) else estimates)))[0]
     assert found(np.arange(count)) == (best, estimates[best])
+
+
+def test_of_options_that_are_surely_carried_out_the_easiest_is_taken():
+    arms, points, observed = np.arange(4), np.zeros((4, 1)), np.array([0.95, 0.98, 0.99, 0.99])
+    options = points[0], arms, points, arms, observed
+    assert best_option(options, np.ones(1), 0.3, 1.0, np.ones(4), 1.0) == (2, 1.0)
 
 
 @given(
