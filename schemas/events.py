@@ -168,6 +168,18 @@ def set_apart(category: Value) -> str:
     return f'"{text}"' if any(char.isspace() or char.isdigit() for char in text) else text
 
 
+def as_said(value: float, target: float) -> str:
+    """A person's own number as it is said beside a target: what is measured has more digits than anybody names.
+
+    Examples
+    --------
+    >>> as_said(31.99257813, 27.2), as_said(1567.0, 1400.0), as_said(0.123456, 0.2), as_said(27.201, 27.2)
+    ('31.99', '1,567', '0.123', '27.201')
+    """
+    brief = round(value, 2) if abs(value) >= 1 else float(f"{value:.3g}")
+    return f"{value if brief == target else brief:,.10g}"
+
+
 class Change(Suggested, frozen=True, gc=False):
     """One feature to change, in raw values.
 
@@ -203,7 +215,7 @@ class Change(Suggested, frozen=True, gc=False):
         verb, at = ("raise", "least") if self.target > self.current else ("lower", "most")
         if self.current_given is False:
             return f"{verb} {self.feature} to at {at} {self.target:,.10g}{unit}{not_given}"
-        return f"{verb} {self.feature} from {self.current:,.10g} to {self.target:,.10g}{unit}"
+        return f"{verb} {self.feature} from {as_said(self.current, self.target)} to {self.target:,.10g}{unit}"
 
 
 class Step(Change, frozen=True, gc=False):
@@ -301,7 +313,7 @@ class Option(Suggested, frozen=True, gc=False):
         return words[0] if len(words) == 1 else "; ".join(f"({at}) {word}" for at, word in enumerate(words, 1))
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
-        """The changes, the cost, the promise, and how probably a person carries them out, and they then help.
+        """The changes, the cost, how probably a person carries them out, what then comes of it, and the promise.
 
         An assumed probability of the first is left out: nobody knows it.
         """
@@ -310,17 +322,17 @@ class Option(Suggested, frozen=True, gc=False):
             probability = self.execution_probability
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
         if self.improvement_probability is not UNSET:
-            known += f", helps with probability {self.improvement_probability:.2f}"
+            known += f", wanted outcome with probability {self.improvement_probability:.2f}"
         if self.suits is not UNSET:
-            known += f", suits {self.suits:.0%} best"
-        return f"{self.actions}  (cost {self.cost:.3f}{self._certificate()}{known})"
+            known += f", the easiest for {self.suits:.0%}"
+        return f"{self.actions}  (cost {self.cost:.3f}{known}{self._certificate()})"
 
     def _certificate(self) -> str:
-        """What is promised of later models, where something is, after a comma: in words, or number by number."""
+        """What is promised of later models, where something is, after a semicolon: in words, or number by number."""
         if not self.promise:
             return ""
         words = None if _guarantee_words is None else _guarantee_words(self.promise)
-        return f", {words or ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items())}"
+        return f"; {words or ', '.join(f'{name} {number:.3g}' for name, number in self.promise.items())}"
 
 
 class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse"):
@@ -404,13 +416,15 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
         count = len(self.options)
         until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
         assumed = "of the kinds of people that the program assumes"
-        satisfied = "" if self.satisfied is UNSET else f", which suit {self.satisfied:.0%} {assumed}"
+        satisfied = "" if self.satisfied is UNSET else f", easy enough for {self.satisfied:.0%} {assumed}"
         declined = self.answers is not UNSET and self.answers and not any(self.answers)
         unsuited = ", which may not suit: none of the plans asked about did" if declined else ""
-        ways = f"{self.application}: {count} {'way' if count == 1 else 'ways'} forward{until}{satisfied}{unsuited}"
-        return "\n".join(
-            [ways, *(f"  {option.id}. {option.in_words(self.execution_source)}" for option in self.options)]
+        ways, enough = ("1 way forward", "") if count == 1 else (f"{count} ways forward", " (one is enough)")
+        options = (
+            self.options if count > 1 else [msgspec.structs.replace(option, suits=UNSET) for option in self.options]
         )
+        told = (f"  {option.id}. {option.in_words(self.execution_source)}" for option in options)
+        return "\n".join([f"{self.application}: {ways}{until}{enough}{satisfied}{unsuited}", *told])
 
 
 class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):

@@ -179,7 +179,7 @@ class RetrainsPromise(Certified):
                 if is_near
                 else "for one option it may be far fewer"
             )
-            return f"accepted by about {share} of models trained on {rows}; {models:.0f} were asked, and {single}"
+            return f"accepted by about {share} of models trained on {rows}, of which {models:.0f} were asked; {single}"
         asked = guarantee.get("models_of_resamples")
         number = "of other data none was asked" if asked is None else f"{asked:.0f} were asked, and of other data none"
         return f"accepted by at least {bound} of models of resamples of its own data; {number}"

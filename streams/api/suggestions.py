@@ -80,7 +80,7 @@ class Suggestions(Sequence[Answer]):
     >>> len(suggestions), suggestions.people
     (1, 2)
     >>> print(suggestions)  # doctest: +ELLIPSIS
-    0: 2 ways forward
+    0: 2 ways forward (one is enough)
       1. raise income from 55 to ... kEUR  (cost ...)
       2. lower debts from 6 to ...  (cost ...)
     >>> suggestions["0"] == suggestions[0], "0" in suggestions, "1" in suggestions

@@ -146,7 +146,7 @@ def test_labels_of_pure_chance_leave_as_many_options_as_by_cost(tmp_path):
         (tmp_path / "people.csv").write_text("\n".join([header, *noise[:PEOPLE]]))
         answers = [one for one in load_program(spec).suggest(tmp_path / "people.csv") if isinstance(one, Recourse)]
         assert all(answer.improvement_source is UNSET for answer in answers)
-        assert not any("helps with probability" in str(answer) for answer in answers)
+        assert not any("wanted outcome with probability" in str(answer) for answer in answers)
         return float(np.mean([len(answer.options) > 1 for answer in answers]))
 
     write_loans(tmp_path / "loans.csv")
