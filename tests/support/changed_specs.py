@@ -34,6 +34,11 @@ def policy(**fields: Any) -> Change:
     return lambda spec: replace(spec, policy=replace(spec.policy, **fields))
 
 
+def promise(**fields: Any) -> Change:
+    """Another promise."""
+    return lambda spec: replace(spec, promise=replace(spec.promise, **fields))
+
+
 def most_changes(count: int | None) -> Change:
     """Another limit of changes."""
     return lambda spec: replace(spec, constraints=replace(spec.constraints, max_changes=count))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from onward.schemas.events import Application
 from onward.streams.engine.promises.promised_options import rows_of
+from onward.streams.programs.models.scoring import LogisticScore
+from onward.streams.programs.program import Program
 from onward.tests.streams.engine.promises import stories
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
@@ -20,7 +26,7 @@ from onward.tests.streams.engine.promises.stories import (
     small_pieces,
     story,
 )
-from onward.tests.support.changed_specs import announce, feature
+from onward.tests.support.changed_specs import announce, feature, promise
 from onward.tests.support.pipeline import models_in
 from onward.tests.support.tape import rows
 
@@ -155,9 +161,10 @@ def test_a_return_settles_the_application_that_it_names_and_else_the_newest_of_t
     tape.applies_with("c", 1, applicant="ada")
     tape.applies_with("d", 2, applicant="ada", previous="a")
     tape.applies_with("e", 3, applicant="ada")
+    tape.applies_with("f", 4, applicant="ada", previous="c")
     recourses = open_recourses(tape.fold())
-    assert [(event.application, event.by) for event in tape.ends()] == [("a", "d"), ("d", "e")]
-    assert [recourse.key.application for recourse in recourses] == ["c", "e"]
+    assert [(event.application, event.by) for event in tape.ends()] == [("a", "d"), ("d", "e"), ("c", "f")]
+    assert [recourse.key.application for recourse in recourses] == ["e", "f"]
 
 
 def test_an_external_decision_settles_the_promise(tmp_path, monkeypatch):
@@ -210,15 +217,50 @@ def test_where_its_own_features_cannot_reach_the_score_others_stand_for_an_optio
     assert learned[result] == learned["unseen"]
 
 
-def test_no_other_option_of_the_person_stands_for_a_broken_one(tmp_path, monkeypatch):
-    """More income alone reaches the score no more, and fewer debts alone still do: these the person is told already."""
-    tape = story(tmp_path, monkeypatch, biases={"v4": -1.2})
+def test_an_option_keeps_the_arm_of_its_revision_when_another_is_revised_later(tmp_path, monkeypatch):
+    """The second model rejects the other option, whose features may not change any more."""
+    monkeypatch.setattr(stories, "WEIGHTS", np.array([0.0, 1.0, 6.0, -6.0]))
+    tape = story(tmp_path, monkeypatch, biases={"v4": -1.2, "v5": -1.25})
     tape.applies_with("a", 0, income=80.0, debts=8)
+    tape.new_model("v4", 1)
+    announce(tape, feature("region", mutable="any"), 2 * HOUR_MS)
+    announce(tape, feature("debts", mutable="none"), 2 * HOUR_MS)
+    tape.new_model("v5", 3)
+    tape.outcome("a", 4 * HOUR_MS, option="1")
+    tape.fold()
+    revised, [reward] = tape.revisions(), tape.rewards()
+    moved = [(option.id, option.candidate) for one in revised for option in one.options]
+    assert moved == [("1", "2"), ("2", "4")]
+    assert (reward.option, reward.candidate) == ("1", "2")
+
+
+@pytest.mark.parametrize(("income", "standing"), [(80.0, [("1", 2)]), (95.0, [])])
+def test_no_other_option_of_the_person_stands_for_a_broken_one(tmp_path, monkeypatch, income, standing):
+    """More income alone reaches the score no more, and fewer debts alone still do: these the person is told already.
+
+    Both together are possible for the first person alone.
+    """
+    tape = story(tmp_path, monkeypatch, biases={"v4": -1.2})
+    tape.applies_with("a", 0, income=income, debts=8)
     tape.new_model("v4", 2)
     [recourse] = open_recourses(tape.fold())
-    [revised] = tape.revisions()
-    assert [(option.id, option.arm) for option in recourse.options] == [("1", 2), ("2", 1)]
-    assert [(option.id, option.candidate) for option in revised.options] == [("1", "2")]
+    revised = [(option.id, int(option.candidate)) for one in tape.revisions() for option in one.options]
+    assert [(option.id, option.arm) for option in recourse.options] == [*standing, ("2", 1)]
+    assert revised == standing
+
+
+def test_nothing_stands_for_the_broken_options_of_a_person_whom_the_new_model_approves(tape, monkeypatch):
+    """It holds income against people, and debts for them."""
+    bundle = tape.run.programs["loan"].bundle
+    turned = SimpleNamespace(score=LogisticScore(-stories.WEIGHTS, 0.0))
+    other = replace(bundle, version="v2", manifest_sha256=digest_of("v2"), model=turned)
+    monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: other)
+    tape.applies_with("a", 0)
+    tape.new_model("v2", 2)
+    ledger = tape.fold()
+    [broken] = tape.ends()
+    assert (broken.status, broken.options, broken.replaced) == ("broken", ("1", "2"), ())
+    assert (tape.revisions(), open_recourses(ledger)) == ([], [])
 
 
 def test_what_is_honoured_is_asked_about_once(tmp_path, monkeypatch):
@@ -276,6 +318,15 @@ def test_a_revised_recourse_holds_as_long_as_a_first_one(tape):
     ended = {(event.application, event.status) for event in tape.ends() if event.status != "broken"}
     assert {("a", "kept"), ("c", "expired")} <= ended
     assert ("a", "expired") not in ended
+
+
+def test_a_revised_recourse_holds_no_shorter_than_the_first_one_whatever_the_spec_becomes(tape):
+    tape.applies_with("a", 0)
+    announce(tape, promise(valid_for=timedelta(hours=1)), HOUR_MS)
+    tape.new_model("v4", 2)
+    tape.fold()
+    [revised] = tape.revisions()
+    assert revised.expires_at == tape.recourses()["a"].expires_at
 
 
 def test_the_worst_margin_is_that_of_the_least_score_that_was_asked_for_and_accepted(tape):
