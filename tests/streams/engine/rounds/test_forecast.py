@@ -32,6 +32,13 @@ def test_a_score_that_people_have_is_certain_and_one_that_no_option_reaches_impo
     assert found[:, 2].tolist() == [0.0, 0.0]
 
 
+def test_who_has_exactly_a_score_is_not_above_it():
+    """No option of the best person scores more."""
+    program = limited()
+    best = program.codec.encode_many([{"region": "north", "income": 100.0, "debts": 0}])
+    assert success_at(rounds_of(program), program.bundle, best, LINE(best)).tolist() == [[0.0]]
+
+
 def test_who_comes_back_teaches_by_the_option_of_which_they_did_most():
     """The first option raises income, the second lowers debts; the person has lowered their debts."""
     program = limited()

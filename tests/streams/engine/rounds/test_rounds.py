@@ -18,6 +18,7 @@ from onward.schemas.headers import format_time
 from onward.streams.engine.rounds import closing
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
+from onward.streams.engine.rounds.ranking import ranking_of_decisions
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
@@ -203,6 +204,15 @@ def test_an_applicant_counts_once_in_a_round(tmp_path):
     assert refused.reason == "applied_twice"
 
 
+def test_an_application_without_a_score_leaves_the_applicant_another_one_in_the_round(tmp_path):
+    tape = story(tmp_path, score=lambda X: np.where(X[:, 3] == 1.0, np.nan, LINE(X)))
+    tape.applies_with("first", 10 * MINUTE_MS, 90, applicant="ada", debts=10)
+    tape.applies_with("second", 11 * MINUTE_MS, 90, applicant="ada", previous="first")
+    tape.tick(closed_at(1))
+    tape.fold()
+    assert tape.places() == {"first": False, "second": True}
+
+
 @pytest.mark.parametrize(("places", "accepted"), [(0, []), (1, ["best"]), (9, ["best", "good", "middle", "low"])])
 def test_an_event_changes_the_places_of_a_round(tmp_path, places, accepted):
     tape = with_four(tmp_path)
@@ -276,7 +286,7 @@ def test_a_round_that_cannot_be_is_a_dead_letter(tmp_path, event, ms, reason):
 
 def test_a_round_may_be_announced_until_its_lateness_is_over(tmp_path):
     tape = with_four(tmp_path)
-    tape.send("rounds", announcement(1, 1), HOUR_MS + MINUTE_MS, "r")
+    tape.send("rounds", announcement(1, 1), HOUR_MS + FIVE, "r")
     tape.tick(closed_at(1))
     tape.fold()
     assert tape.reasons() == []
@@ -384,6 +394,11 @@ def test_a_threshold_is_estimated_from_decisions_that_others_make(tmp_path, appr
     assert {answer.application for answer in tape.answers()} == set(FOUR) - set(approved)
 
 
+def test_who_is_rejected_with_the_score_of_somebody_approved_contradicts_a_threshold_there():
+    scores, approved = np.array([0.4, 0.6, 0.6, 0.8]), np.array([False, True, False, True])
+    assert ranking_of_decisions(scores, approved, ~approved).threshold == 0.8
+
+
 def test_the_goal_counts_on_as_many_places_as_others_give_whatever_the_spec_says(tmp_path):
     """Two of six are approved each hour. The spec says one place, or fifty."""
     found = []
@@ -405,6 +420,12 @@ def kept_of_rounds(ledger):
     """What the ledger holds of the rounds of the only program."""
     [(body,)] = rows(ledger, "SELECT body FROM rounds")
     return record_decoder(ProgramRounds)(body)
+
+
+def promised_by(ledger):
+    """The scores that are promised, in the order of the applications."""
+    bodies = rows(ledger, "SELECT body FROM promised_scores ORDER BY application")
+    return [msgspec.msgpack.decode(without_checksum(body), type=PromisedScore) for (body,) in bodies]
 
 
 def learned_by(ledger):
@@ -603,6 +624,7 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     assert (answer.reason, answer.step) == ("apply_again", 0)
     assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
     assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
+    assert [promise.success for promise in promised_by(ledger)] == [1.0]
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
 
 
@@ -625,14 +647,10 @@ def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_
         tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + 10 * number, debts=5)
     tape.tick(closed_at(1))
     ledger = tape.fold()
-    promises = [
-        msgspec.msgpack.decode(without_checksum(body), type=PromisedScore)
-        for (body,) in rows(ledger, "SELECT body FROM promised_scores ORDER BY application")
-    ]
     answers = sorted(tape.answers(), key=lambda answer: answer.application)
     chances = [[option.execution_probability for option in answer.options] for answer in answers]
     assert any(len(set(chance)) > 1 for chance in chances)
-    assert [promise.success for promise in promises] == [max(chance) for chance in chances]
+    assert [promise.success for promise in promised_by(ledger)] == [max(chance) for chance in chances]
     assert {case.time_ms for case in cases(ledger)} == {START_MS + HOUR_MS}
 
 
