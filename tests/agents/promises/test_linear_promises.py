@@ -93,6 +93,14 @@ def test_calibrated_sets_hold_the_share_of_the_retrains_that_was_asked_for() -> 
     assert inside.mean() == 0.9
 
 
+def test_a_set_never_holds_less_than_the_share_where_it_is_no_whole_number_of_retrains() -> None:
+    centre, bias = LogisticScore(np.zeros(1), 0.0), np.arange(1.0, 11.0)
+    weights = np.zeros((10, 1))
+    assert drift_radius(centre, weights, bias, 2.0, 0.85) == 9.0
+    models = drift_ellipsoid(centre, weights, bias, 0.85)
+    assert models.radius * math.sqrt(models.covariance[1, 1]) == pytest.approx(9.0)
+
+
 def test_sets_that_make_no_sense_are_refused() -> None:
     centre = LogisticScore(np.zeros(2), 0.0)
     with pytest.raises(ValueError, match="radius is -1"):

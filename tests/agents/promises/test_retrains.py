@@ -36,6 +36,11 @@ def test_an_option_above_the_threshold_is_accepted_by_the_model_and_the_share(se
     assert ((scores > 0.5) == ((share >= 1 - delta - 1e-9) & (own > 0.5))).all()
 
 
+def test_a_retrain_that_gives_an_option_exactly_the_required_score_does_not_accept_it() -> None:
+    retrains = [shifted(shift) for shift in (-0.25, 0.0, 0.25)]
+    assert accepting(np.array([[0.5]]), retrains, 0.5).item() == pytest.approx(1 / 3)
+
+
 def test_an_ensemble_without_models_or_with_another_delta_is_refused() -> None:
     with pytest.raises(ValueError, match="no retrains"):
         EnsembleScore(shifted(0.0), [], 0.1)
