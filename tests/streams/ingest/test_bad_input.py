@@ -150,6 +150,15 @@ def test_an_event_at_the_limit_of_time_is_used(time_ms):
     assert validator.validate(at(time_ms)(Sender()), no_clock()).problem is None
 
 
+def test_a_record_of_the_largest_size_is_used_and_one_byte_more_is_not():
+    record, programs = good(Sender()), {"loan": build_program()}
+    found = []
+    for size in (len(record.value), len(record.value) - 1):
+        problem = Validator(kinds["application"], programs, Limits(size)).validate(record, no_clock()).problem
+        found.append(problem and problem.reason)
+    assert found == [None, "oversized"]
+
+
 @pytest.mark.parametrize(
     ("time_ms", "reason"), [(no_clock() + 2 * DAY_MS, "future_time"), (no_clock() - TEN_YEARS_MS, "ancient_time")]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from onward.schemas.events import DeadLetter, Model, RawSpec, Tick
+from onward.schemas.events import DeadLetter, Model, Outcome, RawSpec, Tick
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import read_entries
 from onward.streams.metrics import Metrics
@@ -34,6 +34,21 @@ def test_a_refused_model_is_one_dead_letter_and_every_partition_knows_that_it_wa
     last = [entries[-1] for entries in journal(broker)]
     assert [type(entry.body) for entry in last] == [DeadLetter, Tick, Tick]
     assert {(entry.source, entry.source_offset) for entry in last} == {(TopicPartition("models", 0), 0)}
+
+
+def test_a_record_that_cannot_be_read_goes_to_the_partition_of_the_journal_that_its_own_number_names():
+    """As before a restart: its repeats are found there."""
+    broker, sender = MemoryBroker(width=3), Sender()
+    record = sender.record("outcomes", Outcome("loan", "a", "improved"), time_ms=START_MS, id="o", raw=b"{")
+
+    async def go():
+        ingest = start(broker)
+        await ingest.assigned([TopicPartition("outcomes", 4)])
+        await ingest.handle([record._replace(partition=4)])
+
+    asyncio.run(go())
+    last = [type(entries[-1].body) for entries in journal(broker)]
+    assert last == [Tick, DeadLetter, Tick]
 
 
 class GrowingBroker(MemoryBroker):
