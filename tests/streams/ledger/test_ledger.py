@@ -17,7 +17,7 @@ from onward.tests.streams.engine.rounds.stories import HOUR_MS
 from onward.tests.streams.engine.rounds.stories import story as rounds_story
 from onward.tests.support.connections import closing_connections
 from onward.tests.support.pipeline import dump
-from onward.tests.support.tape import MINUTE_MS, rows, tape
+from onward.tests.support.tape import MINUTE_MS, TIMED, rows, tape
 
 
 def test_a_damaged_ledger_is_told(tmp_path):
@@ -120,6 +120,18 @@ def test_timers_of_steps_are_read_for_the_shards_and_steps_of_the_portion_alone(
     story.fold(parts=[story.journal[:before], story.journal[before:]])
     [closing] = views[-1].timers
     assert (closing.kind, closing.shard) == (WINDOW, shard_of("last", 4))
+
+
+def test_a_timer_is_counted_from_the_instant_on_at_which_it_is_due(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    for name, ms in (("a", 0), ("b", 1)):
+        story.applies(name, ms)
+    path, run = story.fold(), story.run
+    first, second = (due for (due,) in rows(path, "SELECT due FROM timers WHERE kind = 'window' ORDER BY due"))
+    assert second == first + 1
+    with Ledger(path, "journal", 0) as ledger:
+        ledger.load(run.programs, required_topics(run.topics), 10)
+        assert ledger.count_due("loan", WINDOW, [second]) == [1, 1]
 
 
 def test_of_a_program_with_rounds_only_those_who_wait_are_read_at_the_start(tmp_path, monkeypatch):
