@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from ..rounding import ROUNDING
+
 Rows = Literal["other", "later"]
 
 POPULATIONS: Mapping[str, str] = {
@@ -57,4 +59,4 @@ def models_asked(guarantee: Mapping[str, float]) -> tuple[str, float] | None:
 
 def whole_percent(share: float) -> str:
     """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
-    return f"{min(99, math.floor(100.0 * share))}%"
+    return f"{min(99, math.floor(100.0 * share + ROUNDING))}%"
