@@ -8,19 +8,20 @@ Columns that cannot be used are listed in comments. What is only guessed is mark
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ..problems import did_you_mean
 from ..table import MAX_REPORTED, RawTable, TableError, label_cells, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
+from .derived import derived
 from .directions import Direction
 from .features import DraftedFeature, drafted, drafted_one_hot
 from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .names import BAD_NAME, is_name
-from .relations import copies, relations
+from .relations import relations
 from .yaml_text import text
 
 HEAD = """\
@@ -128,14 +129,9 @@ def _features(
             features[group] = drafted_one_hot(group, groups[group])
         else:
             features[name] = drafted(column, label.is_desired)
-    copied = _copies([columns[name] for name in features if name in columns], features)
-    return {name: feature for name, feature in features.items() if name not in copied}, left_out | copied
-
-
-def _copies(columns: Iterable[Column], features: Mapping[str, DraftedFeature]) -> dict[str, str]:
-    """The columns that follow from others, with the reason; of two the one is kept of which more is known."""
-    numbers = (column for column in columns if column.numbers is not None)
-    return copies(sorted(numbers, key=lambda column: _doubt(features[column.name].direction)))
+    numbers = [columns[name] for name in features if name in columns and columns[name].numbers is not None]
+    follows = derived(numbers, {name: _doubt(feature.direction) for name, feature in features.items()})
+    return {name: feature for name, feature in features.items() if name not in follows}, left_out | follows
 
 
 def _doubt(direction: Direction) -> int:

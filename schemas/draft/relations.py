@@ -1,17 +1,17 @@
-"""What holds between columns of numbers in every row: copies, one number never above another, zeros together.
+"""What holds between columns of numbers in every row: one number never above another, zeros together.
 
 A relation counts only where numbers paired at random would break it often; then it is no accident.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from .columns import Column, Floats
+from .columns import Floats
 from .yaml_text import flow_list, text
 
 FEWEST_ROWS = 100
@@ -23,10 +23,6 @@ MOST_TIMES = 20.0
 """The largest number of one column is at most so many times that of the other: else their units differ."""
 FEWEST_VALUES = 3
 """A column of fewer is a flag, which is not above or below another number."""
-ROUNDING = 1e-5
-"""How far a copy is off at most: a share of what the middle half of the numbers differ."""
-LIKELY = 0.99
-"""The least squared correlation of what may be copies, on a few rows."""
 SAMPLED = 200
 """Rows on which relations are tried before they are tried on all."""
 
@@ -60,22 +56,6 @@ class Relations:
         return "".join(f"{line}\n" for line in lines)
 
 
-def copies(columns: Iterable[Column]) -> dict[str, str]:
-    """The columns that follow from an earlier one in a straight line, such as days from months, with the reason."""
-    kept: list[tuple[Column, Floats]] = []
-    found: dict[str, str] = {}
-    for column in columns:
-        assert column.numbers is not None, "columns of numbers only"
-        sample = column.numbers[:: max(1, len(column.numbers) // SAMPLED)]
-        for other, sampled in kept:
-            if _may_follow(sampled, sample) and (reason := _copied(column, other)) is not None:
-                found[column.name] = reason
-                break
-        else:
-            kept.append((column, sample))
-    return found
-
-
 def relations(numbers: Mapping[str, Floats], fixed: Set[str]) -> Relations:
     """The relations between the numbers of features, (n,) each; ``fixed`` are those that nobody may change."""
     rows = len(next(iter(numbers.values()), ()))
@@ -86,34 +66,6 @@ def relations(numbers: Mapping[str, Floats], fixed: Set[str]) -> Relations:
     ordered = [pair for pair in order if pair in open_pairs and not _is_implied(pair, open_pairs)]
     zero = [pair for pair in _zero_together(numbers) if not fixed >= set(pair) and pair[::-1] not in open_pairs]
     return Relations(rows, ordered, zero)
-
-
-def _copied(column: Column, other: Column) -> str | None:
-    assert column.numbers is not None, "columns of numbers only"
-    assert other.numbers is not None, "columns of numbers only"
-    both = column.given & other.given
-    values, others = column.numbers[both], other.numbers[both]
-    if len(values) < FEWEST_ROWS:
-        return None
-    x, y = others - others.mean(), values - values.mean()
-    factor = float(np.dot(x, y) / np.dot(x, x)) if np.any(x) else 0.0
-    low, high = np.quantile(values, [0.25, 0.75])
-    size = high - low if high > low else np.diff(np.unique(values)).min(initial=np.inf)
-    if not factor or np.abs(y - factor * x).max() > ROUNDING * size:
-        return None
-    offset = float(values.mean() - factor * others.mean())
-    times = "" if abs(factor - 1) < ROUNDING else f"{factor:.6g} times "
-    plus = "" if abs(offset) <= ROUNDING * size else f" {'+' if offset > 0 else '-'} {abs(offset):.6g}"
-    return f"it is {times}{other.name!a}{plus} in every row: changed alone, it would fit nobody"
-
-
-def _may_follow(first: Floats, second: Floats) -> bool:
-    """Whether a few rows, without a value where NaN, do not rule out that one follows from the other."""
-    both = ~(np.isnan(first) | np.isnan(second))
-    if not both.any():
-        return True
-    x, y = first[both] - first[both].mean(), second[both] - second[both].mean()
-    return bool(np.dot(x, y) ** 2 >= LIKELY * np.dot(x, x) * np.dot(y, y))
 
 
 def _ordered(numbers: Mapping[str, Floats]) -> list[Pair]:
@@ -137,7 +89,7 @@ def _is_never_above(first: Floats, second: Floats) -> bool:
     if (first > second).any() or not (first < second).any():
         return False
     below = np.searchsorted(np.sort(second), first, side="left")
-    return _is_no_accident(float(below.mean()) / len(first), len(first))
+    return is_no_accident(float(below.mean()) / len(first), len(first))
 
 
 def _zero_together(numbers: Mapping[str, Floats]) -> list[Pair]:
@@ -146,14 +98,15 @@ def _zero_together(numbers: Mapping[str, Floats]) -> list[Pair]:
     for name, values in numbers.items():
         is_zero = values == 0
         share = float(is_zero.mean())
-        if values.min() == 0 and _is_no_accident(2 * share * (1 - share), len(values)):
+        if values.min() == 0 and is_no_accident(2 * share * (1 - share), len(values)):
             groups.setdefault(is_zero.tobytes(), []).append(name)
     return [
         pair for group in groups.values() for one, other in pairwise(group) for pair in ((one, other), (other, one))
     ]
 
 
-def _is_no_accident(broken_at_random: float, rows: int) -> bool:
+def is_no_accident(broken_at_random: float, rows: int) -> bool:
+    """Whether numbers paired at random would break a relation often enough: in this share of so many rows."""
     return broken_at_random >= max(BROKEN_AT_RANDOM, FEWEST_BROKEN / rows)
 
 

@@ -276,6 +276,73 @@ def test_a_column_that_follows_from_another_is_left_out(tmp_path):
     }
 
 
+def derived(rows=ROWS):
+    """Amounts, and what follows from them: two ratios, one of them rounded, a product, a sum, a difference, flags."""
+    generator = random.Random(3)
+    columns = {name: [generator.randint(1, 90) for _ in range(rows)] for name in ("asked", "gross", "items", "rooms")}
+    asked, gross, items, rooms = columns.values()
+    columns["portion"] = [one / other for one, other in zip(asked, gross, strict=True)]
+    columns["crowding"] = [round(one / other, 2) for one, other in zip(items, rooms, strict=True)]
+    columns["cost"] = [one * other for one, other in zip(gross, items, strict=True)]
+    columns["spent"] = [one + other for one, other in zip(asked, rooms, strict=True)]
+    columns["spare"] = [one - other for one, other in zip(rooms, items, strict=True)]
+    columns["is_large"] = [int(value >= 30) for value in asked]
+    columns["is_small"] = [int(value < 50) for value in rooms]
+    return columns
+
+
+FITS_NOBODY = ": changed alone, it would fit nobody"
+DERIVED = {
+    "portion": f"it is 'asked' / 'gross' in every row{FITS_NOBODY}",
+    "crowding": f"it is 'items' / 'rooms' in every row{FITS_NOBODY}",
+    "cost": f"it is 'gross' * 'items' in every row{FITS_NOBODY}",
+    "spent": f"it is 'asked' + 'rooms' in every row{FITS_NOBODY}",
+    "spare": f"it is 'rooms' - 'items' in every row{FITS_NOBODY}",
+    "is_large": f"it is 1 exactly where 'asked' is at least 30{FITS_NOBODY}",
+    "is_small": f"it is 1 exactly where 'rooms' is below 50{FITS_NOBODY}",
+}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_column_that_two_others_make_or_a_number_flags_is_left_out_whatever_the_order(tmp_path, reverse):
+    columns = dict(sorted(derived().items(), reverse=reverse))
+    assert draft_spec(written(tmp_path, columns, people()[2]), "y").left_out == DERIVED
+
+
+def test_columns_derived_from_one_another_are_not_all_left_out(tmp_path):
+    columns = derived()
+    columns = {name: columns[name] for name in ("asked", "gross", "portion")}
+    columns["gross"] = [float(value) + 0.5 for value in columns["gross"]]
+    columns["asked"] = [a * b for a, b in zip(columns["gross"], columns["portion"], strict=True)]
+    for names in (["asked", "gross", "portion"], ["portion", "gross", "asked"]):
+        draft = draft_spec(written(tmp_path, {name: columns[name] for name in names}, people()[2]), "y")
+        assert list(draft.left_out) == ["portion"]
+
+
+def test_a_column_is_no_derived_one_after_one_row_breaks_it_or_where_there_are_few_rows(tmp_path):
+    columns, label = derived(), people()[2]
+    for name in ("portion", "crowding", "cost", "spent", "spare"):
+        columns[name][7] += 1000
+    for name in ("is_large", "is_small"):
+        columns[name] = [1 - value if i == 7 else value for i, value in enumerate(columns[name])]
+    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+    few = {name: values[:60] for name, values in derived().items()}
+    assert not draft_spec(written(tmp_path, few, label[:60]), "y").left_out
+
+
+def test_what_rarely_counts_makes_no_derived_column(tmp_path):
+    generator, quality, label = people()
+    bills = [generator.randint(0, 900) for _ in quality]
+    rare = [3 if i == 50 else 4 if i == 150 else 0 for i in range(ROWS)]
+    columns = {
+        "bills": bills,
+        "rare": rare,
+        "both": [a + b for a, b in zip(bills, rare, strict=True)],
+        "seldom": [int(value >= 890) for value in bills],
+    }
+    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+
+
 @pytest.mark.parametrize(
     ("values", "column", "desired", "is_known"),
     [

@@ -1,0 +1,211 @@
+"""Which columns of numbers follow from others in every row, so that nobody can change them alone.
+
+Copies and multiples of a column; the ratio, product, sum or difference of two; flags of a number above or below a
+threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .columns import Column, Floats
+from .relations import FEWEST_ROWS, FEWEST_VALUES, SAMPLED, is_no_accident
+
+ROUNDING = 1e-5
+"""How far a copy is off at most: a share of what the middle half of the numbers differ."""
+ROUNDED = 0.05
+"""Up to this share of it, the last decimal of a column may have been rounded."""
+MOST_DECIMALS = 12
+LIKELY = 0.99
+"""The least squared correlation of what may be copies, on a few rows."""
+ALONE = "changed alone, it would fit nobody"
+OPERATIONS: Mapping[str, np.ufunc] = {"/": np.divide, "*": np.multiply, "+": np.add, "-": np.subtract}
+
+
+class Identity(NamedTuple):
+    """``column`` is ``first`` ``sign`` ``second`` in every row."""
+
+    column: Column
+    first: Column
+    sign: str
+    second: Column
+
+
+def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
+    """The columns that follow from others, with the reason; of several that do, those of more doubt."""
+    ordered = sorted(columns, key=lambda column: doubts[column.name])
+    found = _copies(ordered)
+    kept = [column for column in ordered if column.name not in found]
+    found |= _flags(sorted(kept, key=lambda column: (doubts[column.name], column.name)))
+    return found | _made_of_two([column for column in kept if column.name not in found], doubts)
+
+
+def _copies(columns: Iterable[Column]) -> dict[str, str]:
+    """The columns that follow from an earlier one in a straight line, such as days from months, with the reason."""
+    kept: list[tuple[Column, Floats]] = []
+    found: dict[str, str] = {}
+    for column in columns:
+        sample = _numbers(column)[:: max(1, len(column.cells) // SAMPLED)]
+        for other, sampled in kept:
+            if _may_follow(sampled, sample) and (reason := _copied(column, other)) is not None:
+                found[column.name] = reason
+                break
+        else:
+            kept.append((column, sample))
+    return found
+
+
+def _copied(column: Column, other: Column) -> str | None:
+    both = column.given & other.given
+    values, others = _numbers(column)[both], _numbers(other)[both]
+    if len(values) < FEWEST_ROWS:
+        return None
+    x, y = others - others.mean(), values - values.mean()
+    factor = float(np.dot(x, y) / np.dot(x, x)) if np.any(x) else 0.0
+    size = _spread(values)
+    if not factor or np.abs(y - factor * x).max() > ROUNDING * size:
+        return None
+    offset = float(values.mean() - factor * others.mean())
+    times = "" if abs(factor - 1) < ROUNDING else f"{factor:.6g} times "
+    plus = "" if abs(offset) <= ROUNDING * size else f" {'+' if offset > 0 else '-'} {abs(offset):.6g}"
+    return f"it is {times}{other.name!a}{plus} in every row: {ALONE}"
+
+
+def _may_follow(first: Floats, second: Floats) -> bool:
+    """Whether a few rows, without a value where NaN, do not rule out that one follows from the other."""
+    both = ~(np.isnan(first) | np.isnan(second))
+    if not both.any():
+        return True
+    x, y = first[both] - first[both].mean(), second[both] - second[both].mean()
+    return bool(np.dot(x, y) ** 2 >= LIKELY * np.dot(x, x) * np.dot(y, y))
+
+
+def _flags(columns: Sequence[Column]) -> dict[str, str]:
+    """The columns of 0 and 1 that say whether a number reaches a threshold, with the reason."""
+    flags = [column for column in columns if np.array_equal(np.unique(column.values), (0, 1))]
+    numbers = _of_many_values(columns)
+    found: dict[str, str] = {}
+    for flag in flags:
+        reasons = (reason for number in numbers if (reason := _flagged(flag, number)) is not None)
+        if (reason := next(reasons, None)) is not None:
+            found[flag.name] = f"it is 1 exactly where {reason}: {ALONE}"
+    return found
+
+
+def _flagged(flag: Column, number: Column) -> str | None:
+    both = flag.given & number.given
+    is_set, values = _numbers(flag)[both] == 1, _numbers(number)[both]
+    share = float(is_set.mean()) if len(values) else 0.0
+    if len(values) < FEWEST_ROWS or not is_no_accident(2 * share * (1 - share), len(values)):
+        return None
+    inside, outside = values[is_set], values[~is_set]
+    if inside.min() > outside.max():
+        return f"{number.name!a} is at least {inside.min():.6g}"
+    if inside.max() < outside.min():
+        return f"{number.name!a} is below {outside.min():.6g}"
+    return None
+
+
+def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
+    """The columns that are the ratio, product, sum or difference of two others, with the reason."""
+    found: dict[str, Identity] = {}
+    numbers = sorted(_of_many_values(columns), key=lambda column: column.name)
+    for identity in sorted(_identities(numbers), key=lambda identity: _rank(identity, doubts)):
+        name, operands = identity.column.name, (identity.first.name, identity.second.name)
+        if name not in found and not any(_rests_on(name, operand, found) for operand in operands):
+            found[name] = identity
+    return {
+        name: f"it is {first.name!a} {sign} {second.name!a} in every row: {ALONE}"
+        for name, (_, first, sign, second) in found.items()
+    }
+
+
+def _rank(identity: Identity, doubts: Mapping[str, int]) -> tuple[bool | int | float | str, ...]:
+    """The lower, the rather its column is left out. Of a * b = c all three follow from the other two."""
+    column, first, sign, second = identity
+    is_ratio = sign == "/" and not column.is_whole
+    low, high = float(column.values.min()), float(column.values.max())
+    names = (column.name, first.name, second.name)
+    return not is_ratio, -doubts[column.name], low >= 0, sign in "/-", max(-low, high), *names
+
+
+def _rests_on(name: str, operand: str, found: Mapping[str, Identity]) -> bool:
+    """Whether an operand is, or follows by what was found from, the column ``name``."""
+    if operand == name or operand not in found:
+        return operand == name
+    return any(_rests_on(name, other.name, found) for other in (found[operand].first, found[operand].second))
+
+
+def _identities(columns: Sequence[Column]) -> Iterator[Identity]:
+    if not columns or len(columns[0].cells) < FEWEST_ROWS:
+        return
+    off = [_rounding(column) for column in columns]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for made, first, sign, second in _suspects(columns, off):
+            identity = Identity(columns[made], columns[first], sign, columns[second])
+            if _holds(identity, off[made]):
+                yield identity
+
+
+def _suspects(columns: Sequence[Column], off: Sequence[float]) -> Iterator[tuple[int, int, str, int]]:
+    """The identities that a few rows do not rule out, by the numbers of their columns."""
+    sample = np.array([_numbers(column)[:: max(1, len(column.cells) // SAMPLED)] for column in columns])
+    pairs = ~np.eye(len(columns), dtype=bool)
+    for made, values in enumerate(sample):
+        # The largest first: many columns may be mostly 0.
+        first_row, *rows = np.argsort(-values).tolist()
+        others = pairs & pairs[made] & pairs[made][:, np.newaxis]
+        for sign, operation in OPERATIONS.items():
+            error = np.abs(operation.outer(sample[:, first_row], sample[:, first_row]) - values[first_row])
+            near = np.argwhere(~(error > off[made]) & (others if sign in "/-" else np.triu(others)))
+            for row in rows:
+                if not len(near):
+                    break
+                error = np.abs(operation(*sample[near.T, row]) - values[row])
+                near = near[~(error > off[made])]
+            yield from ((made, first, sign, second) for first, second in near.tolist())
+
+
+def _holds(identity: Identity, off: float) -> bool:
+    """Whether it does in every row, and would not if the rows of one of the three were shuffled."""
+    column, first, sign, second = identity
+    given = column.given & first.given & second.given
+    parts = [_numbers(part)[given] for part in (first, second, column)]
+    rows = len(parts[0])
+
+    def broken(first: Floats, second: Floats, made: Floats) -> float:
+        return float((~(np.abs(OPERATIONS[sign](first, second) - made) <= off)).mean())
+
+    if rows < FEWEST_ROWS or broken(*parts):
+        return False
+    shuffled = np.random.default_rng(0).permutation(rows)
+    return all(
+        is_no_accident(broken(*(part[shuffled] if part is other else part for part in parts)), rows) for other in parts
+    )
+
+
+def _rounding(column: Column) -> float:
+    """How far a column may be off what it is made of."""
+    values, size = column.values, _spread(column.values)
+    decimals = range(MOST_DECIMALS)
+    last = next((0.1**n for n in decimals if np.allclose(values, values.round(n), rtol=1e-12, atol=0)), 0.0)
+    half = last / 2 * (1 + ROUNDING)
+    return max(half if half <= ROUNDED * size else 0.0, ROUNDING * size)
+
+
+def _spread(values: Floats) -> float:
+    """What the middle half of the numbers differ, or the least that two do."""
+    low, high = np.quantile(values, [0.25, 0.75]).tolist()
+    return float(high - low if high > low else np.diff(np.unique(values)).min(initial=np.inf))
+
+
+def _of_many_values(columns: Iterable[Column]) -> list[Column]:
+    return [column for column in columns if len(np.unique(column.values)) >= FEWEST_VALUES]
+
+
+def _numbers(column: Column) -> Floats:
+    assert column.numbers is not None, "columns of numbers only"
+    return column.numbers
