@@ -35,6 +35,8 @@ DELIMITERS = ",;\t|"
 NOT_GIVEN = frozenset(("", "na", "n/a", "nan", "null", "none", "nil", "?", "-", "."))
 """What people write into a column of numbers for a cell without a value, in lower case."""
 QUOTED = re.compile(r'"[^"]*("|$)')
+THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
+"""A number whose commas may separate thousands."""
 DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
 NOT_ONE_HOT = "\0"
 """Stands for the category in a row whose one-hot columns are not one 1 and else 0; no category is written so."""
@@ -272,6 +274,8 @@ def _not_a_value(feature: Feature, cell: str) -> str | None:
     if feature.bounds is None:
         return None
     shown = "the value" if feature.pii else quoted(cell)
+    if THOUSANDS.fullmatch(cell.strip()):
+        return f"{shown} has a comma: write 1200 if 1,200 has a thousands separator, 1.2 if a decimal comma"
     if DECIMAL_COMMA.fullmatch(cell.strip()):
         return f"{shown} has a decimal comma: write a decimal point"
     return f"{shown} is not a number"

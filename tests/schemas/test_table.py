@@ -80,6 +80,13 @@ def test_the_same_rows_in_any_layout(tmp_path, text):
         ("income,debts,region,repaid\n20,12 %,north,yes\n", ":2: debts: '12 %' is not a number"),
         ("Income,debts,region,repaid\n20,1,south,yes\n", ":1: income: the column is missing (did you mean Income?)"),
         ("income;debts;region;repaid\n2,5;1;south;yes\n", ":2: income: '2,5' has a decimal comma: write"),
+        ("income;debts;region;repaid\n0,125;1;south;yes\n", ":2: income: '0,125' has a decimal comma: write"),
+        (
+            "income;debts;region;repaid\n1,200;1;south;yes\n",
+            ":2: income: '1,200' has a comma: write 1200 if 1,200 has a thousands separator, 1.2 if a decimal comma",
+        ),
+        ("income;debts;region;repaid\n12,345,678;1;south;yes\n", ":2: income: '12,345,678' has a comma: write 1200 if"),
+        ("income;debts;region;repaid\n-3,450.75;1;south;yes\n", ":2: income: '-3,450.75' has a comma: write 1200 if"),
         ("income,debts,region,repaid\nnan,1,south,yes\n", ":2: income: must be a finite number"),
         ("income,debts,region,repaid\n1_0,1,south,yes\n", ":2: income: '1_0' is not a number"),
         ("income,debts,region,repaid\n20,1,secret,yes\n", ":2: region: the value is not one of 'north', 'south'"),
