@@ -22,6 +22,7 @@ class Direction(NamedTuple):
 
 
 ANY = Direction("any")
+BY_WAITING = Direction("none", "it only grows by waiting: up, if that is advice")
 
 
 def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Direction:
@@ -35,7 +36,7 @@ def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Directio
         return _towards(1, column, desired) if is_ordered else ANY
     if column.words & names.GROWS and is_ordered:
         if column.words & names.WAITING:
-            return Direction("none", "it only grows by waiting: up, if that is advice")
+            return BY_WAITING
         return Direction("up", "it can only grow")
     if column.words & names.EDUCATION:
         return Direction("none", "it can only grow: type ordinal, with levels from lowest to highest, lets it go up")
@@ -46,12 +47,14 @@ def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Directio
 
 def fixed_by_name(words: frozenset[str]) -> Direction | None:
     """``none`` for what nobody can or should change."""
-    if words & names.PERSONAL:
+    if names.is_personal(words):
         return Direction("none", "personal data", is_personal=True)
+    if names.is_past(words) or words & names.PURPOSE:
+        return Direction("none", "nobody can change that")
+    if names.is_duration(words):
+        return BY_WAITING
     if words & names.PLACE or names.is_housing(words):
         return Direction("none", "nobody is told to move")
-    if words & (names.PAST | names.PURPOSE):
-        return Direction("none", "nobody can change that")
     return None
 
 

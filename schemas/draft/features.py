@@ -85,9 +85,14 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
     direction = direction_of(column, desired, is_ordered=True)
     code_guess = _code_guess(column, direction)
     guesses = (*_missing_guess(column), *code_guess)
-    # A share of nothing is nothing: people who earn nothing could change nothing.
-    if direction.mutable == "up" and column.words & names.EARNED and low > 0:
+    is_earned = direction.mutable == "up" and column.words & names.EARNED and high > 0
+    if is_earned and low > 0:
         kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
+    elif is_earned:
+        # A share of nothing is nothing: people who earn nothing could change nothing.
+        half = _round_below(float(np.median(column.values[column.values > 0])) / 2)
+        kind += f", max_change: {number_text(max(step or float(column.is_whole), half))}"
+        guesses = (*guesses, "at most half of the median, as some have none")
     elif direction.mutable != "none" and high > low and not (column.is_whole and high - low < COUNTED):
         kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
         guesses = (*guesses, "at most by what the middle half of people differ")
@@ -115,12 +120,16 @@ def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
 
 
 def _usual_difference(values: NDArray[np.float64], width: float) -> float:
-    """By how much the middle half of the values differ, of a range of ``width``: 1, 2 or 5 times a power of ten.
+    """By how much the middle half of the values differ, of a range of ``width``, rounded down.
 
     Where these are equal, a quarter of the range stands for it.
     """
     low, high = np.quantile(values, [0.25, 0.75]).tolist()
-    size = (high - low) or width / 4.0
+    return _round_below((high - low) or width / 4.0)
+
+
+def _round_below(size: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is at most this size."""
     power = 10.0 ** math.floor(math.log10(size))
     return max(digit * power for digit in (1.0, 2.0, 5.0) if digit * power <= size * SLIGHTLY_MORE)
 

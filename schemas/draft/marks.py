@@ -9,7 +9,7 @@ import numpy as np
 
 from ..spec import ProgramSpec
 from .features import COUNTED
-from .names import PERSONAL, words_of
+from .names import is_personal, words_of
 
 _MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
 _MARKED_LABEL = re.compile(r"label:.*#.*\bdecide\b")
@@ -35,7 +35,7 @@ def unprotected(spec: ProgramSpec) -> list[str]:
     """The features that look personal by their names, may be changed, and of which the spec does not say whether they
     are protected."""
     open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.protected is None)
-    return [feature.name for feature in open_ones if words_of(feature.name) & PERSONAL]
+    return [feature.name for feature in open_ones if is_personal(words_of(feature.name))]
 
 
 def unlimited(spec: ProgramSpec) -> list[str]:

@@ -30,12 +30,22 @@ PAST = _words(
     "history prior priors previous past juv juvenile conviction convictions offence offences offense offenses charge "
     "arrests bankruptcy bankruptcies pedigree missed late delinquency delinquencies delinquent"
 )
+FAILED = _words("overdue default defaults defaulted")
+COUNTS = _words("count counts times number months")
+"""With a word for a failure: how often, or how long, somebody failed to pay."""
 PURPOSE = _words("purpose purposes")
 CODED = _words("status type kind class category group sector industry property housing job occupation plan plans")
 """Whole numbers under such a name are often codes."""
 GROWS = _words("years tenure experience seniority education school schooling degree qualification employment")
 """What can only grow, or is never to be given up."""
 WAITING = _words("years tenure experience seniority")
+"""What grows only with time."""
+HELD = _words("employment employed emp job customer account member membership residence")
+HOW_LONG = _words("duration length months years since time tenure")
+"""With a word for what is held: for how long it is."""
+PARTLY = _words("part full")
+"""A job in part time is none that lasts."""
+HOLDERS = _words("holder owner customer client user member applicant")
 EDUCATION = _words("education school schooling degree qualification")
 LOWER_IS_BETTER = _words(
     "debt debts arrears overdue overdraft overdrafts utilisation "
@@ -50,6 +60,7 @@ HIGHER_MAY_BE_BETTER = _words("payment payments repayment repayments paid balanc
 """Better when higher, where the data say so too."""
 ASKED_FOR = _words("amount")
 ASKED_FOR_WITH = _words("amount loan credit requested applied total")
+DIRECTED = LOWER_IS_BETTER | HIGHER_IS_BETTER | HIGHER_MAY_BE_BETTER | ASKED_FOR
 IDENTIFIER = _words("id uuid guid nr no num number key code ref reference index account ssn iban phone")
 CODE = _words("zip zipcode postcode postal code naics sic")
 DATE = _words("date datetime timestamp dob birthday birthdate")
@@ -67,10 +78,29 @@ def words_of(name: str) -> frozenset[str]:
     return frozenset(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
 
 
+def is_personal(words: frozenset[str]) -> bool:
+    """Whether these words name personal data."""
+    return bool(words & PERSONAL) and not _is_age_of_account(words)
+
+
+def is_past(words: frozenset[str]) -> bool:
+    """Whether these words name what has happened, such as a count of late payments; an amount can still be paid."""
+    return bool(words & PAST or (words & FAILED and words & COUNTS and not words & ASKED_FOR))
+
+
+def is_duration(words: frozenset[str]) -> bool:
+    """Whether these words say for how long somebody has held something, such as a job."""
+    lasts = words & HELD and words & HOW_LONG and not words & (DIRECTED | PARTLY)
+    return bool(lasts) or _is_age_of_account(words)
+
+
+def _is_age_of_account(words: frozenset[str]) -> bool:
+    return words >= {"account", "age"} and not words & HOLDERS
+
+
 def is_housing(words: frozenset[str]) -> bool:
     """Whether these words name how somebody lives, and nothing that has a direction, such as debts."""
-    directed = LOWER_IS_BETTER | HIGHER_IS_BETTER | HIGHER_MAY_BE_BETTER | ASKED_FOR | GROWS
-    return bool(words & HOUSING or any(words >= both for both in OWN_OR_RENT)) and not words & directed
+    return bool(words & HOUSING or any(words >= both for both in OWN_OR_RENT)) and not words & (DIRECTED | GROWS)
 
 
 def is_asked_for(words: frozenset[str]) -> bool:

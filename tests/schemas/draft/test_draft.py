@@ -3,6 +3,7 @@
 import csv
 import os
 import random
+import re
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -128,11 +129,12 @@ def test_nobody_is_asked_to_earn_much_more_where_everybody_earns_something(tmp_p
     drafted = draft_spec(written(tmp_path, columns, [i // 2 % 2 for i in range(100)]), "y")
     assert {name: feature.max_change for name, feature in features(drafted).items()} == {
         "income": "50%",
-        "wage": 20.0,
+        "wage": 10.0,
         "savings": 20.0,
     }
     assert "at most by what the middle half of people differ" in drafted.text
     assert "# guess: at most half as much again; better when higher, by its name" in drafted.text
+    assert "# guess: at most half of the median, as some have none; better when higher, by its name" in drafted.text
 
 
 def test_directions_are_guessed_from_names_and_marked(tmp_path):
@@ -187,6 +189,53 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     assert "higher should be better by its name, but not in the data: decide" in comments["income_share_asked"]
 
 
+def test_one_who_earns_nothing_does_not_double_what_others_are_told_to_earn(tmp_path):
+    label = [i // 2 % 2 for i in range(101)]
+    for nothing in ([0], [0] * 20, [-5]):
+        income = [*nothing, *(10 + 7 * i % 91 for i in range(101 - len(nothing)))]
+        [drafted] = features(draft_spec(written(tmp_path, {"income": income}, label), "y")).values()
+        assert drafted.max_change == 20
+    [drafted] = features(draft_spec(written(tmp_path, {"incomes": [i % 3 for i in range(101)]}, label), "y")).values()
+    assert drafted.max_change == 1
+
+
+def test_what_lasts_grows_only_by_waiting_and_counts_of_failures_are_past(tmp_path):
+    waiting, past, personal = (
+        "it only grows by waiting: up, if that is advice",
+        "nobody can change that",
+        "personal data",
+    )
+    reasons = {
+        "employment_duration": waiting,
+        "employment_months": waiting,
+        "months_employed": waiting,
+        "job_duration": waiting,
+        "time_at_job": waiting,
+        "customer_since_months": waiting,
+        "member_since": waiting,
+        "account_age": waiting,
+        "residence_years": waiting,
+        "person_emp_length": waiting,
+        "account_holder_age": personal,
+        "customer_age": personal,
+        "previous_employment_months": past,
+        "TotalOverdueCounts": past,
+        "TotalMonthsOverdue": past,
+        "default_count": past,
+        "NumberOfTimes90DaysLate": past,
+        "overdue_amount_3_months": "better when lower, by its name",
+    }
+    open_names = ("duration", "loan_term", "part_time_job", "account_balance_months", "shoe_size")
+    generator, quality, label = people()
+    columns = {name: [generator.randint(0, 9) for _ in quality] for name in (*reasons, *open_names)}
+    draft = draft_spec(written(tmp_path, columns, label), "y")
+    lines = dict(re.findall(r"- \{name: (\w+), type.*# (?:guess|decide): (.*)", draft.text))
+    assert {name: lines[name] for name in reasons} == reasons
+    mutable = {name: feature.mutable for name, feature in features(draft).items()}
+    assert {name: mutable[name] for name in open_names} == dict.fromkeys(open_names, "any")
+    assert [name for name, feature in features(draft).items() if feature.pii] == ["account_holder_age", "customer_age"]
+
+
 def test_where_everything_seems_fixed_the_draft_ends_with_what_to_do_and_is_refused(tmp_path):
     generator, quality, label = people()
     columns = {name: [generator.randint(0, 3) for _ in quality] for name in ("age", "priors")}
@@ -212,7 +261,7 @@ def test_a_name_that_the_data_contradict_gets_no_direction_and_integers_of_few_v
 
 
 def related(rows=ROWS):
-    """Bills of which the last is at most the largest, and times overdue: none exactly where no month is."""
+    """Bills of which the last is at most the largest, and times billed: none exactly where no month is."""
     generator = random.Random(2)
     largest = [generator.randint(0, 5000) for _ in range(rows)]
     times = [max(0, generator.randint(-3, 3)) for _ in range(rows)]
@@ -220,8 +269,8 @@ def related(rows=ROWS):
         "largest_bill": largest,
         "yearly_bill": [bill + generator.randint(0, 3000) for bill in largest],
         "last_bill": [generator.randint(0, bill) for bill in largest],
-        "times_overdue": times,
-        "months_overdue": [generator.randint(n, 9 * n) for n in times],
+        "times_billed": times,
+        "months_billed": [generator.randint(n, 9 * n) for n in times],
         "shops": [generator.randint(0, 9000) for _ in largest],
         "hours": [generator.randint(1, 9) for _ in largest],
         "millions": [generator.randint(0, 10**6) + 5000 for _ in largest],
@@ -238,18 +287,18 @@ def test_pairs_that_hold_in_every_row_become_constraints(tmp_path):
     assert constraints.le == (
         ("largest_bill", "yearly_bill"),
         ("last_bill", "largest_bill"),
-        ("times_overdue", "months_overdue"),
+        ("times_billed", "months_billed"),
     )
     [rule] = constraints.rules
-    assert (rule.if_.feature, rule.then.feature) == ("times_overdue", "months_overdue")
+    assert (rule.if_.feature, rule.then.feature) == ("times_billed", "months_billed")
     assert "  le:  # found in all 240 rows: the first is at most the second" in draft.text
 
 
 def test_a_pair_is_no_constraint_after_one_row_breaks_it_or_where_there_are_few_rows(tmp_path):
     columns, label = related(), people()[2]
-    for name, other in (("largest_bill", "yearly_bill"), ("last_bill", "largest_bill"), ("times_overdue", "shops")):
+    for name, other in (("largest_bill", "yearly_bill"), ("last_bill", "largest_bill"), ("times_billed", "shops")):
         columns[name][7] = columns[other][7] + 1
-    columns["months_overdue"][7] = 0
+    columns["months_billed"][7] = 0
     assert parsed(draft_spec(written(tmp_path, columns, label), "y")).constraints == Constraints()
     few = {name: values[:60] for name, values in related().items()}
     assert parsed(draft_spec(written(tmp_path, few, label[:60]), "y")).constraints == Constraints()
