@@ -1,4 +1,4 @@
-"""Every command of the README's ``sh`` blocks runs, in order, in a folder with the data it names."""
+"""Every command of the README's ``sh`` blocks runs, in order, in a folder with the docs and the installed command."""
 
 import re
 import shlex
@@ -15,17 +15,16 @@ from onward.streams import cli
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.tests.support.forked_process import ForkedProcess
-from onward.tests.support.loans import write_loans
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PARTITIONS = 6
 REPLACED = {"100": "10"}
 """Fewer applicants than the README has in its demo."""
 
 
 def commands() -> list[list[str]]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     return [shlex.split(line, comments=True) for block in blocks for line in block.splitlines() if line.strip()]
 
 
@@ -52,8 +51,9 @@ class Shell:
         self._running = ExitStack()
 
     def run(self, args: Sequence[str]) -> None:
-        self._count += 1
-        if Path(args[0]).name != "onward" or self._count == 1:
+        is_onward = Path(args[0]).name == "onward"
+        self._count += is_onward
+        if not is_onward or self._count == 1:
             done = subprocess.run(args, cwd=self.folder, check=True, stdout=subprocess.PIPE)
             self.printed.append(done.stdout.decode())
             return
@@ -66,6 +66,7 @@ class Shell:
             self.background.append((args[1], process))
         else:
             assert process.wait() == 0, (args, log.read_text())
+            self.printed.append(log.read_text())
 
     def stop(self) -> None:
         """Let the demo end by itself and the worker by a signal."""
@@ -85,8 +86,7 @@ def wait_for(message: str, log: Path, process: ForkedProcess) -> None:
         time.sleep(0.05)
 
 
-def test_every_command_of_the_readme_runs(tmp_path: Path, bootstrap: str) -> None:
-    write_loans(tmp_path / "loans.csv")
+def test_every_command_of_the_readme_runs_and_suggests_what_it_shows(tmp_path: Path, bootstrap: str) -> None:
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     replaced = {"localhost:9092": bootstrap, **REPLACED}
@@ -97,9 +97,10 @@ def test_every_command_of_the_readme_runs(tmp_path: Path, bootstrap: str) -> Non
             shell.run(args)
         shell.stop()
         assert any("recourse: " in text and text.endswith("rewarded: 1.0\n") for text in shell.printed), shell.printed
+    (suggested,) = re.findall(r"^```\n(0: .*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert any(suggested in text for text in shell.printed), shell.printed
 
 
 def test_the_code_shown_is_that_of_the_example() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     assert shown in (ROOT / "docs" / "examples" / "apply.py").read_text(encoding="utf-8")

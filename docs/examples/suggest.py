@@ -2,7 +2,7 @@
 
     python docs/examples/suggest.py loans.csv
 
-loans.csv has the columns that SPEC names below: income, debts, region and repaid.
+Copy loans.csv from docs/examples: it has the columns that SPEC names below, and the spec and the model go beside it.
 docs/python.md explains it step by step.
 """
 
