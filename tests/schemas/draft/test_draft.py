@@ -368,6 +368,16 @@ def test_columns_derived_from_one_another_are_not_all_left_out(tmp_path):
         assert list(draft.left_out) == ["portion"]
 
 
+def test_what_follows_from_a_derived_column_is_left_out_too(tmp_path):
+    columns = {name: derived()[name] for name in ("asked", "gross")}
+    columns["total"] = [one + other for one, other in zip(*columns.values(), strict=True)]
+    columns["share"] = [one / total for one, total in zip(columns["asked"], columns["total"], strict=True)]
+    assert draft_spec(written(tmp_path, columns, people()[2]), "y").left_out == {
+        "share": f"it is 'asked' / 'total' in every row{FITS_NOBODY}",
+        "total": f"it is 'asked' + 'gross' in every row{FITS_NOBODY}",
+    }
+
+
 def test_a_column_is_no_derived_one_after_one_row_breaks_it_or_where_there_are_few_rows(tmp_path):
     columns, label = derived(), people()[2]
     for name in ("portion", "crowding", "cost", "spent", "spare"):
