@@ -90,8 +90,8 @@ class AimedSearch:
     combinations that promise most are measured, and the best of these are combined again. Then the best target of each
     set of features is varied.
 
-    Offered is the best target of each set of features that costs at most ``dearest`` times the best of all. A set is
-    left out where a part of it is as good. Near targets stand beside far ones, for people who find changes harder than
+    Offered is the best target of each set of features that costs at most ``dearest`` times the best of all, and helps
+    at least as probably as no change at all, where there is one. A set is left out where a part of it is as good. Near targets stand beside far ones, for people who find changes harder than
     assumed.
 
     Parameters
@@ -119,11 +119,23 @@ class AimedSearch:
             fewer = _new(_fewer(measured.steps[np.concatenate(self._far_and_near(measured))]), measured.steps)
             if not len(fewer):
                 break
-            measured = measured.beside(self._measured(person, fewer, score, goal))
+            measured = self._without_harm(measured.beside(self._measured(person, fewer, score, goal)), person)
         return self._offered(measured)
 
     def targets(self, person: Array, score: Score, goal: Goal) -> Targets:
         """The targets of a person (D,) under a model that were measured, also those that are no options."""
+        return self._without_harm(self._searched(person, score, goal), person)
+
+    def _without_harm(self, measured: Targets, person: Array) -> Targets:
+        """The targets, of which those that help less probably than no change at all are no options if others are."""
+        harmless = measured.accepted & (measured.helps >= self._helps_unchanged(person))
+        return measured._replace(accepted=harmless) if harmless.any() else measured
+
+    def _helps_unchanged(self, person: Array) -> float:
+        """The log odds of the wanted outcome for a person who changes nothing."""
+        return self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item()
+
+    def _searched(self, person: Array, score: Score, goal: Goal) -> Targets:
         limits = self._grid.limits(person)
         ends = zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)
         single = single_moves([moves_of(fewest, most, MOVES) for fewest, most in ends])
@@ -133,7 +145,7 @@ class AimedSearch:
         moves = self._useful(measured)
         feature, base = (moves.steps != 0).argmax(axis=1), moves
         odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
-        own = self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item(), odds[0]
+        own = self._helps_unchanged(person), odds[0]
         for size in range(2, self._most_changes + 1):
             pairs = self._promising(base, moves, feature, own, odds[1])
             if not len(pairs):

@@ -56,6 +56,8 @@ def shortfall(random: np.random.Generator, helps: Linear, nu: float, most: int) 
     every = np.stack(np.meshgrid(*[values] * helps.columns), axis=-1).reshape(-1, helps.columns)
     changes = (np.abs(every - person) > 1e-9).sum(axis=1)
     every = every[(changes > 0) & (changes <= most) & (every.mean(axis=1) > 0.4)]
+    harmless = helps.log_odds(every, every) >= helps.log_odds(person, person)
+    every = every[harmless] if harmless.any() else every
     return float(value(every, person, helps, nu).max() - value(found.points, person, helps, nu).max())
 
 
@@ -74,6 +76,16 @@ def test_the_best_option_is_nearly_that_of_all_targets() -> None:
     )
     assert (gaps > 0.02).sum() <= 2
     assert gaps.max() < 0.2
+
+
+def test_nobody_is_told_what_makes_the_wanted_outcome_less_probable_if_something_else_does_not() -> None:
+    """The model rewards the first column most easily, which the labels speak against."""
+    person, helps = np.array([[0.4, 0.1, 0.3]]), Linear(-1.0, 0.5, 0.0, bias=1.0)
+    options = search(free(1), helps, nu=3.0).propose(person).points
+    assert len(options)
+    assert (helps.log_odds(options, options) >= helps.log_odds(person, person)).all()
+    only_harm = search(free(1), Linear(-1.0, -1.0, -1.0), nu=3.0).propose(person).points
+    assert len(only_harm)
 
 
 def test_the_best_pairs_and_not_the_cheapest_are_extended_by_a_third_change() -> None:
