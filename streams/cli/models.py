@@ -15,6 +15,7 @@ from ...schemas.spec import ProgramSpec
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
+from ..programs.assembly import check_identity
 from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
 from ..programs.bundle.manifest import Manifest
 from ..programs.limited_places import lacks_for_rounds
@@ -194,6 +195,7 @@ def announce(args: Sequence[str]) -> int:
     address = _address(settings.manifest)
     manifest, digest = read_manifest(address)
     program = manifest.program
+    check_identity(manifest, program, address)
     codec = _codec(settings, manifest)
     columns = manifest.columns if codec is None else codec.columns
     with limited_memory(settings.max_model_bytes):

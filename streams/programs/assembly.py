@@ -11,6 +11,7 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ..errors import ModelError, UsageError
 from .bundle.loader import ModelBundle, load_bundle, read_manifest
+from .bundle.manifest import Manifest
 from .encoding import codec_of
 from .objective import nu_of
 from .program import Program, cost_of, misfit_of
@@ -33,12 +34,17 @@ def check_model(bundle: ModelBundle, model: Model, spec: ProgramSpec) -> None:
     check_fits(bundle, spec, model.manifest)
     if bundle.version != model.version:
         raise ModelError(f"{model.manifest}: its version is {bundle.version!r}, the event says {model.version!r}")
-    trained_for = bundle.manifest.program
-    if trained_for != model.program:
+    check_identity(bundle.manifest, model.program, model.manifest)
+
+
+def check_identity(manifest: Manifest, program: str, address: str) -> None:
+    """Raise ``ModelError`` when a manifest is of another program, or its version cannot be printed."""
+    if manifest.program != program:
         raise ModelError(
-            f"{model.manifest}: it was trained for program {trained_for}: train or import it with the spec of "
-            f"{model.program}"
+            f"{address}: it was trained for program {manifest.program}: train or import it with the spec of {program}"
         )
+    if not manifest.version.isprintable():
+        raise ModelError(f"{address}: its version {manifest.version!a} cannot be printed: train or import it again")
 
 
 def assemble(loaded: LoadedSpec) -> Program:
@@ -48,6 +54,7 @@ def assemble(loaded: LoadedSpec) -> Program:
         raise UsageError(f"{loaded.path}: {fault}")
     address = address_of(loaded)
     manifest, digest = read_manifest(address, redirects=True)
+    check_identity(manifest, spec.program, address)
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")

@@ -10,7 +10,7 @@ from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
-from ..programs.assembly import assemble, check_fits
+from ..programs.assembly import assemble, check_fits, check_identity
 from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
@@ -61,6 +61,7 @@ def check_open_options(
     manifest, sha256 = read_manifest(address)
     loaded = load_spec_of(manifest.program, specs)
     own = assemble(loaded)
+    check_identity(manifest, own.name, address)
     if not own.promises:
         raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
     _check_features(own, by)

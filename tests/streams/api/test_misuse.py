@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import date, datetime
@@ -35,6 +36,11 @@ def wrong(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "model", wrong / "damaged" / "model")
     (wrong / "damaged" / "model" / "manifest.json").write_text("{")
     shutil.copy(folder / "loans.yaml", wrong / "damaged" / "loans.yaml")
+    for name, facts in (("cards", {"program": "cards"}), ("lines", {"version": "a\nb\u202e"})):
+        shutil.copytree(folder / "model", wrong / name / "model")
+        shutil.copy(folder / "loans.yaml", wrong / name / "loans.yaml")
+        manifest = wrong / name / "model" / "manifest.json"
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | facts))
     header = "income,debts,region,repaid\n"
     (wrong / "labels.csv").write_text(header + "55,6,north,maybe\n" * 20)
     (wrong / "all repaid.csv").write_text(header + "55,6,north,1\n" * 20)
@@ -53,6 +59,16 @@ LOADING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("no YAML", lambda at, wrong: load_program(wrong / "syntax.yaml"), "while parsing"),
     ("an untrained model", lambda at, wrong: load_program(wrong / "untrained.yaml"), "manifest.json"),
     ("a damaged model", lambda at, wrong: load_program(wrong / "damaged" / "loans.yaml"), "not a model manifest"),
+    (
+        "a model of another program",
+        lambda at, wrong: load_program(wrong / "cards" / "loans.yaml"),
+        "it was trained for program cards: train or import it with the spec of loans",
+    ),
+    (
+        "a version that cannot be printed",
+        lambda at, wrong: load_program(wrong / "lines" / "loans.yaml"),
+        r"its version 'a\nb\u202e' cannot be printed",
+    ),
     ("too many options", lambda at, wrong: load_program(at / "loans.yaml", options=11), "options is 11: give a whole"),
     ("no options", lambda at, wrong: load_program(at / "loans.yaml", options=0), "options is 0: give a whole number"),
     ("half an option", lambda at, wrong: load_program(at / "loans.yaml", options=2.5), "options is 2.5: give a whole"),

@@ -77,6 +77,13 @@ def test_a_model_without_the_retrains_that_the_promise_needs_is_not_announced(pr
     assert "has no retrains, which the promise retrains needs" in capsys.readouterr().err
 
 
+def test_a_model_whose_version_cannot_be_printed_is_not_announced(program, capsys):
+    manifest = program / "model" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": "v1\u202e"}))
+    assert main(["models", "announce", "--brokers", "127.0.0.1:1", "--manifest", str(manifest)]) == ModelError.exit_code
+    assert r"its version 'v1\u202e' cannot be printed" in capsys.readouterr().err
+
+
 def test_a_damaged_bundle_is_not_announced(program, capsys):
     (program / "model" / "instances.csv").write_text("x\n1\n")
     flags = ["--brokers", "127.0.0.1:1", "--manifest", str(program / "model" / "manifest.json")]
