@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import DamagedLedgerError, LedgerError
+from ..private_folder import make_private_file
 from .checksum import ChecksumError
 
 DAMAGED_KEPT = 2
@@ -80,6 +81,7 @@ def copy_ledger(ledger: Path, copy: Path, look: Callable[[], None]) -> None:
     It is one read transaction: writers go on, and the copy does not start over for them. ``look`` is called now and
     then; an exception of it ends the copy.
     """
+    make_private_file(copy)
     with closing(connected(ledger, "mode=ro")) as source, closing(sqlite3.connect(copy)) as target:
         target.execute("PRAGMA journal_mode=OFF")
         target.execute("PRAGMA synchronous=OFF")

@@ -29,7 +29,7 @@ from ..engine.timing.waiting import WaitingEvent, WaitingEvents
 from ..engine.timing.watermark import Watermarks
 from ..errors import LedgerError
 from ..journal.entries import CaseKey, Entry, JournalPosition, shard_of
-from ..private_folder import make_private
+from ..private_folder import make_private, make_private_file
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
@@ -55,6 +55,7 @@ class Ledger:
         self.partition = partition
         with ledger_errors(path):
             make_private(path.parent)
+            make_private_file(path)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             try:
                 self._db.execute("PRAGMA journal_mode=WAL")

@@ -41,7 +41,7 @@ from ...schemas.problems import JSON_ERRORS
 from ..errors import UsageError, one_line
 from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
-from ..private_folder import make_private
+from ..private_folder import make_private, make_private_file
 from ..records import TopicPartition
 
 log = logging.getLogger(__name__)
@@ -143,6 +143,7 @@ class Snapshots:
         Raise ``SnapshotError`` unless it matches the list, ``OSError`` when ``target`` cannot be written.
         """
         digest, size = hashlib.sha256(), 0
+        make_private_file(target)
         with target.open("wb") as file:
             for block in self._blocks(snapshot, stop):
                 size += len(block)
@@ -284,6 +285,7 @@ def _renamed(path: str) -> Iterator[IO[bytes]]:
     """A file on a disk that appears whole or not at all, as a file in an object store does."""
     part = Path(f"{path}.{secrets.token_hex(4)}.part")
     try:
+        make_private_file(part)
         with part.open("wb") as file:
             yield file
             file.flush()

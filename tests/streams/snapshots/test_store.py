@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import threading
 from contextlib import closing
 from threading import Event
@@ -11,6 +13,7 @@ import msgspec
 import pytest
 
 from onward.streams.errors import UsageError
+from onward.streams.ledger.file import copy_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.snapshots.store import LIST_FILE, SnapshotError, Snapshots
@@ -38,6 +41,29 @@ def test_a_snapshot_is_the_ledger_and_leaves_no_copy_behind(tmp_path, address):
     snapshots.fetch(snapshot, tmp_path / "copy", Event())
     assert dump(tmp_path / "copy") == dump(ledger)
     assert [path.name for path in ledger.parent.iterdir()] == [ledger.name]
+
+
+def test_every_file_of_a_ledger_or_snapshot_is_its_owners_alone_whatever_its_folder_is(tmp_path, owners_and_others):
+    """Ledgers hold personal data."""
+    state, stored = tmp_path / "state", tmp_path / "snapshots" / "journal-0"
+    state.mkdir(mode=0o755)
+    stored.mkdir(mode=0o755, parents=True)
+    with Ledger(state / "journal-0.sqlite", *JOURNAL) as ledger:
+        ledger.claim(0)
+        snapshots = Snapshots(str(tmp_path / "snapshots"), keep=1)
+        snapshots.fetch(take_snapshot(snapshots, ledger.path), state / "fetched", Event())
+        copy_ledger(ledger.path, state / "copied", lambda: None)
+        written = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (*state.iterdir(), *stored.iterdir())}
+    assert {"journal-0.sqlite", "journal-0.sqlite-wal", "journal-0.sqlite-shm"} <= set(written)
+    assert set(written.values()) == {0o600}
+
+
+@pytest.fixture
+def owners_and_others():
+    """New files can be read by everybody, unless the program asks for less."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 def test_only_so_many_are_kept_newest_first(tmp_path, address):
