@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .streams.api.program import Program, load_program
     from .streams.api.suggestions import Suggestions
     from .streams.api.training import draft_spec, train
-    from .streams.errors import OnwardError
+    from .streams.errors import OnwardError, OnwardWarning
     from .streams.programs.bundle.manifest import Manifest
 
 __version__ = "0.1.0"
@@ -27,6 +27,7 @@ __all__ = [
     "Manifest",
     "NoRecourse",
     "OnwardError",
+    "OnwardWarning",
     "Option",
     "Program",
     "Question",
@@ -45,6 +46,7 @@ _MODULES = {
     "Manifest": ".streams.programs.bundle.manifest",
     "NoRecourse": ".streams.answers",
     "OnwardError": ".streams.errors",
+    "OnwardWarning": ".streams.errors",
     "Option": ".streams.answers",
     "Program": ".streams.api.program",
     "Question": ".streams.api.elicitation",

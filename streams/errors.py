@@ -10,6 +10,8 @@
 
 Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError.
 
+An OnwardWarning ends nothing: Python programs get it where the commands print a warning.
+
 A message is one line that says what, which value, and what to do. Bad records are not errors: they are dead letters.
 """
 
@@ -24,6 +26,10 @@ class OnwardError(Exception):
     """Base of every error a command ends with."""
 
     exit_code = 1
+
+
+class OnwardWarning(UserWarning):
+    """Something is not wrong, but people should look at it: a line that the commands print."""
 
 
 class UsageError(OnwardError):

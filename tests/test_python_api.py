@@ -71,6 +71,7 @@ def test_these_names_are_exported():
         "Manifest",
         "NoRecourse",
         "OnwardError",
+        "OnwardWarning",
         "Option",
         "Program",
         "Question",

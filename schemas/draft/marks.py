@@ -4,6 +4,7 @@ they are personal, or by any amount."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -31,11 +32,15 @@ def undecided_label(text: str) -> int | None:
     return next((number for number, line in enumerate(text.splitlines(), 1) if _MARKED_LABEL.match(line)), None)
 
 
-def unprotected(spec: ProgramSpec) -> list[str]:
-    """The features that look personal by their names, may be changed, and of which the spec does not say whether they
-    are protected."""
-    open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.protected is None)
-    return [feature.name for feature in open_ones if is_personal(words_of(feature.name))]
+def unprotected(spec: ProgramSpec) -> Iterator[str]:
+    """A line for each feature that looks personal by its name, may be changed, and of which the spec does not say
+    whether it is protected."""
+    for feature in spec.features:
+        if feature.mutable != "none" and feature.protected is None and is_personal(words_of(feature.name)):
+            yield (
+                f"{feature.name}: people may be told to change it, and it looks personal: write "
+                "`mutable: none, protected: true`, or `protected: false` where it is not"
+            )
 
 
 def unlimited(spec: ProgramSpec) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from ...schemas.draft.marks import unprotected
 from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
@@ -21,6 +22,7 @@ from ..replay.suggestions import suggest
 from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
 from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid
+from .reminders import remind
 from .suggestions import Suggestions
 from .usage_errors import usage_errors
 
@@ -215,6 +217,11 @@ def load_program(spec: str | Path, *, options: int | None = None) -> Program:
     OnwardError
         When spec or model cannot be used: one line a problem, as the command ``onward`` prints them.
 
+    Warns
+    -----
+    OnwardWarning
+        Where people may be told to change a feature that looks personal.
+
     Examples
     --------
     >>> import onward
@@ -224,12 +231,17 @@ def load_program(spec: str | Path, *, options: int | None = None) -> Program:
     0: 1 way forward
       1. raise income from 20 to ... kEUR  (cost 0...)
     """
+    loaded = read_spec(spec, options)
+    remind(loaded.path, unprotected(loaded.spec))
+    return Program(assemble(loaded))
+
+
+def read_spec(spec: str | Path, options: int | None) -> LoadedSpec:
+    """The spec of a program, with so many options at most; raise ``UsageError``."""
     with usage_errors():
         loaded = load_program_spec(path_of("spec", spec))
-    return Program(assemble(loaded if options is None else _with_options(loaded, options)))
-
-
-def _with_options(loaded: LoadedSpec, options: int) -> LoadedSpec:
+    if options is None:
+        return loaded
     most = whole_number_of("options", options, 1, MAX_OPTIONS)
     policy = msgspec.structs.replace(loaded.spec.policy, options=most)
     return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))

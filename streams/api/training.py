@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...schemas import draft
+from ...schemas.draft.marks import unprotected
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
 from ..programs.spec_check import load_program_spec
 from ..programs.training import train as training
+from ..programs.training.protected import protected_in_words
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
 from .arguments import path_of, text_of, whole_number_of
+from .reminders import remind
 from .usage_errors import usage_errors
 
 
@@ -77,6 +80,11 @@ def train(
         When the data cannot be trained on, the folder exists, the model cannot carry the spec's promise, or a policy is
         missing or damaged.
 
+    Warns
+    -----
+    OnwardWarning
+        Where people may be told to change a feature that looks personal, or the model reads a protected one.
+
     Examples
     --------
     >>> import onward
@@ -91,7 +99,8 @@ def train(
     data, folder = path_of("csv", csv), path_of("output", output)
     with usage_errors():
         loaded = load_program_spec(path_of("spec", spec))
-        return training.train(
+        remind(loaded.path, unprotected(loaded.spec))
+        manifest = training.train(
             data,
             loaded,
             folder,
@@ -101,3 +110,5 @@ def train(
             date_column=None if date_column is None else text_of("date_column", date_column),
             goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )
+    remind(folder, protected_in_words(manifest.metrics))
+    return manifest

@@ -45,12 +45,13 @@ def run(args: Sequence[str]) -> int:
     )
     options = parser.parse_args(list(args))
     # Imported late, because it takes seconds, which wrong flags and --help should not.
-    from ..api.program import MAX_OPTIONS, load_program
+    from ..api.program import MAX_OPTIONS, Program, read_spec
+    from ..programs.assembly import assemble
     from .display.undecided import tell_cautions, tell_undecided
 
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
-    program = load_program(options.spec, options=options.options)
+    program = Program(assemble(read_spec(options.spec, options.options)))
     tell_undecided(options.spec)
     tell_cautions(options.spec)
     people = program.read_valid(options.people, id=options.id)

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from ...schemas.draft.marks import unprotected
 from ...schemas.events import Model
 from ..engine.portion import PORTION_ENTRIES
 from ..ingest.ingest import FirstLoad, Ingest
@@ -128,7 +129,7 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
         programs = assemble_all([load_program_spec(path) for path in settings.spec])
     for name, program in programs.items():
         log.info("program", extra={"program": name, "sha256": program.sha256})
-        for caution in cautions(program.spec):
+        for caution in (*cautions(program.spec), *unprotected(program.spec)):
             log.warning(caution, extra={"program": name})
     return programs
 

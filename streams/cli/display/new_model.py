@@ -18,7 +18,7 @@ from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.promised import has_promise, promise_on
-from ...programs.training.protected import PREFIX
+from ...programs.training.protected import PREFIX, protected_in_words
 from ...programs.training.served import BREAKING, BROKEN, PROMISED
 
 IN_WORDS = (
@@ -73,8 +73,8 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.out(line, highlight=False)
-    for line in _protected(manifest):
-        tell(line)
+    for line in protected_in_words(manifest.metrics):
+        tell(f"warning: {line}")
     if _serves_nobody(manifest):
         where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
         tell("; ".join([f"warning: with this spec nobody is served{where}", *_what_to_do(manifest, spec)[:1]]))
@@ -103,16 +103,6 @@ def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     if registry[spec.policy.generator].uses_instances:
         accepted, most = int(manifest.metrics["instances"]), spec.candidates
         yield f"recourse instances: {min(accepted, most)} kept of {accepted} found (candidates in the spec: {most})"
-
-
-def _protected(manifest: Manifest) -> Iterator[str]:
-    """The features that the model reads although the spec protects or audits them."""
-    for name, share in manifest.metrics.items():
-        if name.startswith(PREFIX):
-            yield (
-                f"warning: the model reads {name.removeprefix(PREFIX)}, which the spec protects or audits: another "
-                f"value of it alone changes {share:.1%} of its decisions about people of the data"
-            )
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:

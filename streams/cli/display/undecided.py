@@ -26,12 +26,8 @@ def tell_undecided(spec: Path) -> None:
         print(
             f"{spec}: {numbers} still marked decide: say what a person can change, and delete the mark", file=sys.stderr
         )
-    for name in unprotected(load_spec(spec).spec):
-        told = (
-            f"{spec}: {name}: people may be told to change it, and it looks personal: write "
-            "`mutable: none, protected: true`, or `protected: false` where it is not"
-        )
-        print(printable(told), file=sys.stderr)
+    for line in unprotected(load_spec(spec).spec):
+        print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 
 def tell_cautions(spec: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,3 +36,13 @@ def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Flo
                 changed = [accepted(other, spec.model.threshold) != approved for other in scores]
                 shares[PREFIX + feature.name] = float(np.mean(changed))
     return shares
+
+
+def protected_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
+    """A line for each feature that the model reads although the spec protects or audits it."""
+    for name, share in metrics.items():
+        if name.startswith(PREFIX):
+            yield (
+                f"the model reads {name.removeprefix(PREFIX)}, which the spec protects or audits: another value of it "
+                f"alone changes {share:.1%} of its decisions about people of the data"
+            )
