@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,7 +22,7 @@ from ..kafka.client import EventWriter, records_between
 from ..kafka.options import KafkaOptions
 from ..printable import printable
 from ..records import TopicPartition
-from ..replay.dead_letters import FoundLetter, read_letter, retried_id
+from ..replay.dead_letters import FoundLetter, position_of, read_letter, retried_id
 from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLetterSettings
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
@@ -44,8 +45,9 @@ LIST = """List the dead letters that the topic holds now: when the record was se
 whether it was sent again. Flags say which; several kinds of flags narrow each other down."""
 SHOW = """Show dead letters with the bytes and headers of their records. They may hold personal data."""
 RETRY = """Send records again that could not be used, each once: to the partition where they stood, with their own event
-time. Records of several topics are sent topic by topic: decisions when the workers have read the applications. The exit
-code is 0 when every one of the dead letters has been sent again, now or before; 1 where one cannot be."""
+time. Records of several topics are sent topic by topic: decisions when the workers have read the applications. A record
+that was a retry already, and was refused once more, is sent where its dead letter is given by its position only. The
+exit code is 1 where a dead letter cannot be sent again, else 0."""
 POLL_SECONDS = 0.25
 
 
@@ -60,7 +62,7 @@ def list_letters(args: Sequence[str]) -> int:
     with quiet_kafka_clients():
         topics = _Topics(settings)
         letters = _selected(topics, _Selection(settings, topics.topics))
-        retried = topics.retried(letters)
+        retried = topics.retries(letters).sent_again
     print_letters(letters, retried, topics.faults(letters, retried), settings.as_json)
     return 0
 
@@ -72,7 +74,7 @@ def show(args: Sequence[str]) -> int:
         topics = _Topics(settings)
         letters = list({letter.id: letter for letter in topics.letters() if letter.id in settings.letters}.values())
         _check_known(settings.letters, letters)
-        retried = topics.retried(letters)
+        retried = topics.retries(letters).sent_again
     print_records(letters, retried, topics.faults(letters, retried), settings.as_json)
     return 0
 
@@ -89,12 +91,15 @@ def retry(args: Sequence[str]) -> int:
             )
         letters = _selected(topics, selection)
         _check_known(settings.letters, letters)
-        retried = topics.retried(letters)
+        retried, of_retries = topics.retries(letters)
         faults = topics.faults(letters, retried)
-        due = [letter for letter in letters if letter.id not in retried and letter.id not in faults]
+        # A cause that is not mended would have them sent and refused for ever.
+        skipped = of_retries - retried - faults.keys() - set(settings.letters)
+        done = retried | faults.keys() | skipped
+        due = [letter for letter in letters if letter.id not in done]
         if not settings.dry_run:
             _send(topics, due, settings)
-    print_retried(due, retried, faults, settings.dry_run, settings.as_json)
+    print_retried(due, retried, faults, skipped, dry_run=settings.dry_run, as_json=settings.as_json)
     if faults:
         raise OnwardError(f"{len(faults)} of {counted(len(letters), 'dead letter')} cannot be sent again")
     return 0
@@ -132,6 +137,13 @@ class _Selection:
         )
 
 
+class _Retries(NamedTuple):
+    """The ids of dead letters that were ``sent_again``, and of those whose record was a retry itself."""
+
+    sent_again: set[str]
+    of_retries: set[str]
+
+
 class _Topics:
     """The topics of an installation, to where they end now."""
 
@@ -149,20 +161,25 @@ class _Topics:
             if letter is not None:
                 yield letter
 
-    def retried(self, letters: Sequence[FoundLetter]) -> set[str]:
-        """The ids of those that were sent again: the records behind theirs name them."""
+    def retries(self, letters: Sequence[FoundLetter]) -> _Retries:
+        """Which of them were sent again: records behind theirs name them. And which are of a record that was."""
         ids, begins = set[str](), dict[TopicPartition, int]()
         for letter in letters:
             if letter.partition in self._offsets and letter.kind is not None:
                 ids.add(letter.id)
-                behind = letter.letter.offset + 1
-                begins[letter.partition] = min(behind, begins.get(letter.partition, behind))
+                offset = letter.letter.offset
+                begins[letter.partition] = min(offset, begins.get(letter.partition, offset))
         offsets = [
             self._offsets[partition]._replace(begin=max(begin, self._offsets[partition].begin))
             for partition, begin in begins.items()
         ]
         progress = ReadProgress(sum(max(0, own.end - own.begin) for own in offsets))
-        return ids & {retried_id(record) for record in records_between(self.options, offsets, progress.add)}
+        sent_again, of_retries = set[str](), set[str]()
+        for record in records_between(self.options, offsets, progress.add):
+            if (retried := retried_id(record)) is not None:
+                sent_again.add(retried)
+                of_retries.add(position_of(record))
+        return _Retries(ids & sent_again, ids & of_retries)
 
     def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
         """Why those that were not sent again cannot be, by id."""

@@ -80,8 +80,14 @@ def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
     kind = next((kind for kind in kinds.of("input") if topics.of(kind) == letter.topic), None)
     named = fields_of(letter)
     program, application = (_text(named.get(name)) for name in ("program", "application"))
-    id = f"{letter.topic}/{letter.partition}/{letter.offset}"
-    return FoundLetter(id, letter, time_ms, record.timestamp_ms, kind, program, application, _fault(letter, kind))
+    return FoundLetter(
+        position_of(letter), letter, time_ms, record.timestamp_ms, kind, program, application, _fault(letter, kind)
+    )
+
+
+def position_of(record: Record | DeadLetter) -> str:
+    """Where a record stands, or stood that could not be used: the id of a dead letter about it."""
+    return f"{record.topic}/{record.partition}/{record.offset}"
 
 
 def retried_id(record: Record) -> str | None:

@@ -45,20 +45,30 @@ def print_records(letters: Sequence[FoundLetter], retried: Collection[str], faul
 
 
 def print_retried(
-    sent: Sequence[FoundLetter], before: Collection[str], faults: Faults, dry_run: bool, as_json: bool
+    sent: Sequence[FoundLetter],
+    before: Collection[str],
+    faults: Faults,
+    skipped: Collection[str],
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """The letters that were sent again, those that had been before, and those that cannot be."""
+    """The letters that were sent again, those that had been before, those that cannot be, and those of retries."""
     if as_json:
         ids = [letter.id for letter in sent]
-        print(json.dumps({"sent": ids, "sent_before": sorted(before), "left": faults, "dry_run": dry_run}, indent=2))
+        told = {"sent": ids, "sent_before": sorted(before), "left": faults, "skipped": sorted(skipped)}
+        print(json.dumps(told | {"dry_run": dry_run}, indent=2))
         return
     verb = "would be sent" if dry_run else "sent"
     for letter in sent:
         print(printable(f"{verb} again: {_in_words(letter)}"))
     for id, why in faults.items():
         print(printable(f"cannot be sent again: {id}: {why}"))
-    total = counted(len(sent) + len(before) + len(faults), "dead letter")
+    total = counted(len(sent) + len(before) + len(faults) + len(skipped), "dead letter")
     print(f"{total}: {len(sent)} {verb} again, {len(before)} sent before, {len(faults)} cannot be")
+    if skipped:
+        records = "record was a retry that was" if len(skipped) == 1 else "records were retries that were"
+        print(f"{len(skipped)} skipped: the {records} refused once more; give the position to send one again")
 
 
 def _print_json(letters: Sequence[Mapping[str, object]]) -> None:

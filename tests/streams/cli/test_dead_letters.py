@@ -81,6 +81,8 @@ def test_what_was_refused_is_answered_exactly_once(
     cars = Path(shutil.copytree(written_program, tmp_path / "cars")) / "spec.yaml"
     text = cars.read_text().replace("program: personal-loan-linucb", "program: cars")
     cars.write_text(text.replace("decisions: model", "decisions: external"))
+    manifest = cars.parent / "model" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"program": "cars"}))
     with worker(broker, tmp_path, written_program / "spec.yaml"):
         an_hour_ago = time.time_ns() // 1_000_000 - 3_600_000
         # Sent before its application, twice, and decided before it by the clock of the topics.
@@ -123,11 +125,16 @@ def test_what_was_refused_is_answered_exactly_once(
 
 def put(writer: EventWriter, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
     """Send a record, and publish the dead letter of it that a worker would."""
+    writer.send(record.topic, record.value or b"", partition=record.partition)
+    put_letter(writer, record, reason, limit)
+
+
+def put_letter(writer: EventWriter, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
+    """Publish the dead letter of a record that a worker would."""
     letter = dead_letter_of_record(record, reason, "it \x1b[2Jis", limit)
     times_ms = record.timestamp_ms, record.timestamp_ms
     emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
     [out] = records_of([emission], TOPICS, record.partition, b"1")
-    writer.send(record.topic, record.value or b"", partition=record.partition)
     writer.send(out.topic, out.value, headers=out.headers, timestamp_ms=out.timestamp_ms, partition=record.partition)
 
 
@@ -238,7 +245,36 @@ def test_decisions_wait_until_workers_have_read_the_applications(
     assert [row["sent_again"] for row in rows] == [True, False]
     assert call(broker, "retry", *ids, "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told == {"sent": ["decisions/1/0"], "sent_before": ["applications/0/0"], "left": {}, "dry_run": False}
+    assert told == {
+        "sent": ["decisions/1/0"],
+        "sent_before": ["applications/0/0"],
+        "left": {},
+        "skipped": [],
+        "dry_run": False,
+    }
+
+
+def test_a_retry_that_was_refused_once_more_is_skipped_unless_it_is_given_by_its_position(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with EventWriter(broker.options()) as writer:
+        put(writer, Record("applications", 0, 0, SENT_MS, None, b"{}", ID))
+    assert call(broker, "retry", "--all") == 0
+    with EventWriter(broker.options()) as writer:
+        put_letter(writer, Record("applications", 0, 1, SENT_MS, None, b"{}", ID))
+    capsys.readouterr()
+    for _ in range(2):
+        assert call(broker, "retry", "--all") == 0
+        assert capsys.readouterr().out.splitlines() == [
+            "2 dead letters: 0 sent again, 1 sent before, 0 cannot be",
+            "1 skipped: the record was a retry that was refused once more; give the position to send one again",
+        ]
+    assert call(broker, "retry", "--reason", "wrong_type", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == ["applications/0/1"]
+    assert call(broker, "retry", "applications/0/1") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 dead letter: 1 sent again, 0 sent before, 0 cannot be"
+    assert call(broker, "retry", "--all") == 0
+    assert capsys.readouterr().out.splitlines() == ["2 dead letters: 0 sent again, 2 sent before, 0 cannot be"]
 
 
 @pytest.mark.parametrize(
