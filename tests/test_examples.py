@@ -27,8 +27,10 @@ def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
     write_loans(data)
     assert main(["spec", "draft", str(data), "--label", "repaid", "--output", str(spec)]) == 0
     external = folder / "external.yaml"
-    external.write_text(spec.read_text().replace("program: loans", "program: external") + "decisions: external\n")
-    assert main(["train", str(data), "--spec", str(spec), "--output", str(folder / "model")]) == 0
+    own = spec.read_text().replace("program: loans", "program: external").replace("model/manifest", "other/manifest")
+    external.write_text(own + "decisions: external\n")
+    for file, model in ((spec, "model"), (external, "other")):
+        assert main(["train", str(data), "--spec", str(file), "--output", str(folder / model)]) == 0
     topics = Topics()
     flags = [
         "--spec",

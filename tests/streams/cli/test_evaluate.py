@@ -141,6 +141,9 @@ def test_the_log_of_another_spec_is_refused(log: LoggedProgram, capsys: pytest.C
     flags = ["evaluate", "--brokers", log.broker.bootstrap, "--choice", "linucb", "--spec"]
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "runs with another spec (sha256 " in capsys.readouterr().err
-    another.write_text(log.spec.read_text().replace("program: personal-loan-posterior", "program: elsewhere"))
+    text = log.spec.read_text().replace("program: personal-loan-posterior", "program: elsewhere")
+    another.write_text(text.replace("model/manifest.json", "model/elsewhere.json"))
+    manifest = (log.spec.parent / "model" / "manifest.json").read_text()
+    (log.spec.parent / "model" / "elsewhere.json").write_text(manifest.replace("personal-loan-posterior", "elsewhere"))
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "journal holds no answers of program 'elsewhere'" in capsys.readouterr().err
