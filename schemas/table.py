@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from .encoding import FeatureCodec, columns_of
 from .events import Value
 from .feature_check import check_value, listed, quoted
 from .feature_reader import Features, spelling
+from .identifier import identifier_fault
 from .normal_form import normal_form
 from .problems import did_you_mean
 from .spec import Feature, ProgramSpec
@@ -165,15 +166,25 @@ def people_of(raw: RawTable, spec: ProgramSpec, id_column: str | None = None) ->
     problems: list[TableError] = []
     taken: set[str] = set()
     for number, (line, name, row) in enumerate(zip(raw.lines, names, rows, strict=True)):
-        if number not in raw.uneven and (not name or name in taken):
-            fault = f"the name {name!r} is given twice" if name else "the name is empty"
+        fault = None if number in raw.uneven else _name_fault(name, taken)
+        if fault is not None:
             problems.append(TableError(raw.file, line, id_column, fault))
         elif number not in wrong:
             people[name] = row
-        prefix = f"{name}: " if id_column is not None and number not in raw.uneven and name else ""
+        is_named = id_column is not None and number not in raw.uneven and identifier_fault(name) is None
+        prefix = f"{name}: " if is_named else ""
         problems += [TableError(raw.file, line, None, f"{prefix}{message}") for message in wrong.get(number, ())]
         taken.add(name)
     return PeopleRead(people, problems)
+
+
+def _name_fault(name: str, taken: Set[str]) -> str | None:
+    """Why a person cannot have a name; None where they can."""
+    if not name:
+        return "the name is empty"
+    if fault := identifier_fault(name):
+        return f"the name cannot be used: {fault}"
+    return f"the name {name!r} is given twice" if name in taken else None
 
 
 def label_cells(raw: RawTable, name: str) -> list[str]:

@@ -6,10 +6,11 @@ import os
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
+from io import IOBase
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
-from ...schemas.events import Value
+from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.normal_form import normal_form
 from ...schemas.spec import ProgramSpec
 from ...schemas.table import PeopleRead, RawTable, TableError, people_of, read_people
@@ -72,6 +73,10 @@ class ValidPeople(NamedTuple):
     problems: tuple[str, ...]
     left_out: int
     origin: Origin = UNKNOWN
+
+    def has(self, answer: object) -> bool:
+        """Whether this is an answer to one of them."""
+        return isinstance(answer, Recourse | NoRecourse) and answer.application in self.people
 
 
 def read(people: People, spec: ProgramSpec, id_column: str | None = None) -> ValidPeople:
@@ -165,7 +170,7 @@ def _is_frame(people: Any) -> bool:
 
 def _records(people: Any) -> list[Mapping[str, Any]]:
     rows = _rows_of(people) if _is_frame(people) else people
-    if isinstance(rows, Mapping | bytes | type) or not isinstance(rows, Iterable):
+    if isinstance(rows, Mapping | bytes | type | IOBase) or not isinstance(rows, Iterable):
         lazy = ", such as that of `.collect()`" if hasattr(people, "collect") else ""
         raise UsageError(f"people are a {type(people).__name__}: {WANTED}{lazy}")
     records = list(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -13,13 +13,14 @@ import msgspec
 
 from ...schemas.draft.marks import unprotected
 from ...schemas.events import NoRecourse, Recourse, Value
+from ...schemas.identifier import identifier_fault
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
 from ..programs.assembly import assemble
 from ..programs.program import Program as AssembledProgram
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
-from .arguments import milliseconds_of, path_of, switch_of, text_of, whole_number_of
+from .arguments import milliseconds_of, path_of, shown, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
 from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid
 from .reminders import remind
@@ -125,7 +126,7 @@ class Program:
         program = self._program
         if not isinstance(valid, ValidPeople):
             raise UsageError(f"people are a {type(valid).__name__}: give those that `read_valid` returns")
-        if not all(isinstance(answer, Recourse | NoRecourse) for answer in answers):
+        if not isinstance(answers, Sequence) or not all(map(valid.has, answers)):
             raise UsageError("answers are not those of `answers`: give a list of them")
         none = [valid.people[each.application] for each in answers if isinstance(each, NoRecourse)]
         return Suggestions(
@@ -192,6 +193,8 @@ class Program:
         for name, features in people.items():
             if not isinstance(name, str):
                 raise UsageError(f"{name!r}: give people by name, a text")
+            if fault := identifier_fault(name):
+                raise UsageError(f"the name {shown(name)} cannot be used: {fault}")
             if not isinstance(features, Mapping):
                 raise UsageError(f"{name}: a {type(features).__name__}: give its features by name")
             problem = self._program.codec.check(features)

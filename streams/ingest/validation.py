@@ -14,6 +14,7 @@ from ...schemas.encoding import Problem
 from ...schemas.events import LONGEST_IDENTIFIER, RawApplication, identifier_fields
 from ...schemas.feature_check import quoted
 from ...schemas.headers import CloudEvent, format_time, read_headers
+from ...schemas.identifier import unprintable_in
 from ...schemas.json_problems import explain_malformed, repeated_key
 from ...schemas.kinds import Kind
 from ...schemas.normal_form import json_in_normal_form, normal_form
@@ -151,11 +152,11 @@ class _Shape:
         return repeated_key(data, keys + len(nulls))
 
     def unprintable(self, body: Any) -> Problem | None:
-        """The first identifier with a character that cannot be printed, such as one that turns the text's direction."""
+        """The first identifier with a character that cannot be printed."""
         for name in self._identifiers:
             text: str | None = getattr(body, name)
-            if text and not text.isprintable():
-                return Problem("unprintable_id", f"{name}: {_first_unprintable(text)}")
+            if text and (fault := unprintable_in(text)):
+                return Problem("unprintable_id", f"{name}: {fault}")
         return None
 
 
@@ -163,11 +164,6 @@ def _longest_name(program: Program) -> int:
     """The characters of the longest text of an application that means anything to a program."""
     features = program.spec.features
     return max(len(text) for one in features for text in (one.name, *(one.categories or ()), *(one.levels or ())))
-
-
-def _first_unprintable(text: str) -> str:
-    at, character = next((at, character) for at, character in enumerate(text, 1) if not character.isprintable())
-    return f"character {at} is U+{ord(character):04X}, a control character or another one that cannot be printed"
 
 
 def _null_of(field: str) -> re.Pattern[bytes]:

@@ -183,6 +183,8 @@ def test_a_program_without_the_section_asks_nobody(place: Path) -> None:
         program_of(place).elicit([PERSON])  # type: ignore[arg-type]
     with pytest.raises(onward.OnwardError, match="debts"):
         program_of(place).elicit({"income": 35, "region": "north"})
+    with pytest.raises(onward.OnwardError, match=r"the name '\\ud800' cannot be used: character 1 is U\+D800"):
+        program_of(place).elicit(PERSON, name="\ud800")
 
 
 def test_a_person_may_be_a_row_of_a_frame(place: Path) -> None:

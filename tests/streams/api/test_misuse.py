@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,27 @@ from onward import Program, draft_spec, load_program, train
 ADA = {"income": 55, "debts": 6, "region": "north"}
 FRAME = pandas.DataFrame([ADA])
 AGAIN = FRAME.rename(columns={"debts": "income"})
+
+
+HUGE = 10**5000
+"""Python writes no number of so many digits."""
+UNPRINTABLE = (
+    "the name cannot be used: character 2 is U+D800, a control character or another one that cannot be printed"
+)
+LONG = "cannot be used: it has 201 characters: give 1 to 200"
+
+
+class Nowhere(tzinfo):
+    """A time zone that does not say what it is."""
+
+    def utcoffset(self, at: datetime | None) -> None:
+        return None
+
+
+def closed_file() -> StringIO:
+    file = StringIO("income,debts\n1,2\n")
+    file.close()
+    return file
 
 
 class Unwritable:
@@ -73,6 +95,12 @@ LOADING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("no options", lambda at, wrong: load_program(at / "loans.yaml", options=0), "options is 0: give a whole number"),
     ("half an option", lambda at, wrong: load_program(at / "loans.yaml", options=2.5), "options is 2.5: give a whole"),
     ("a text", lambda at, wrong: load_program(at / "loans.yaml", options="2"), "options is '2': give a whole number"),
+    (
+        "a huge number",
+        lambda at, wrong: load_program(at / "loans.yaml", options=HUGE),
+        "options is a int: give a whole",
+    ),
+    ("a text of lines", lambda at, wrong: load_program("a: 1\nb: 2"), r"spec is 'a: 1\nb: 2': give a path"),
     ("true", lambda at, wrong: load_program(at / "loans.yaml", options=True), "options is True: give a whole number"),
     ("the class itself", lambda at, wrong: Program("loans.yaml"), "load_program makes a program"),
 ]
@@ -93,6 +121,8 @@ TRAINING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("a text as seed", lambda at, wrong: training(at, wrong, seed="x"), "seed is 'x': give a whole number from 0 to"),
     ("a seed below 0", lambda at, wrong: training(at, wrong, seed=-1), "seed is -1: give a whole number from 0 to"),
     ("a large seed", lambda at, wrong: training(at, wrong, seed=2**32), "seed is 4294967296: give a whole number from"),
+    ("a huge seed", lambda at, wrong: training(at, wrong, seed=HUGE), "seed is a int: give a whole number from 0 to"),
+    ("huge retrains", lambda at, wrong: training(at, wrong, retrains=HUGE), "retrains is a int: give a whole number"),
     ("odd retrains", lambda at, wrong: training(at, wrong, retrains=3), "3 retrains cannot be divided"),
     ("half a retrain", lambda at, wrong: training(at, wrong, retrains=0.5), "retrains is 0.5: give a whole number"),
     ("no goal policy", lambda at, wrong: training(at, wrong, goal_policy="absent"), "absent: cannot be read"),
@@ -116,6 +146,9 @@ ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
     ("a lazy frame", lambda own: own.suggest(polars.DataFrame([ADA]).lazy()), "people are a LazyFrame: give a list"),
     ("the class of a frame", lambda own: own.suggest(pandas.DataFrame), "people are a type: give a list of dicts"),
     ("a path that is not there", lambda own: own.suggest("absent.csv"), "absent.csv: cannot be read"),
+    ("a text of lines", lambda own: own.suggest("income,debts\n1,2"), r"people is 'income,debts\n1,2': give a path"),
+    ("long text", lambda own: own.suggest("1,2\n" * 999), r"people is '1,2\n1,2\n1,2\n"),
+    ("a closed file", lambda own: own.suggest(closed_file()), "people are a StringIO: give a list of dicts"),
     ("a path no file has", lambda own: own.suggest("a\0b"), "people is 'a\\x00b': give a path"),
     (
         "a missing column",
@@ -144,6 +177,12 @@ ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
     ("a number as column", lambda own: own.suggest([ADA], id=0), "id is 0: give a text"),
     ("columns of names", lambda own: own.suggest([ADA], id=["a", "b"]), "id is a list: give a text"),
     ("a name twice", lambda own: own.suggest([{**ADA, "who": 1}] * 2, id="who"), "who: the name '1' is given twice"),
+    ("half a letter", lambda own: own.suggest([{**ADA, "who": "a\ud800"}], id="who"), "people:0: who: " + UNPRINTABLE),
+    ("an index of half a letter", lambda own: own.score(FRAME.set_index([["a\ud800"]])), "the index: " + UNPRINTABLE),
+    ("a long name", lambda own: own.suggest([{**ADA, "who": "a" * 201}], id="who"), "who: the name " + LONG),
+    ("an answer to half a letter", lambda own: own.answers({"a\ud800": ADA}), r"the name 'a\ud800' " + UNPRINTABLE[9:]),
+    ("an answer to nobody", lambda own: own.answers({"": ADA}), "the name '' cannot be used: it has 0 characters"),
+    ("an answer to a long name", lambda own: own.answers({"a" * 100_000: ADA}), "it has 100000 characters: give 1 to"),
     (
         "an index twice",
         lambda own: own.suggest(pandas.concat([FRAME, FRAME])),
@@ -155,6 +194,11 @@ ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
     ("a text as time", lambda own: own.suggest([ADA], at="2026-01-01"), "at is '2026-01-01': give a datetime"),
     ("a date as time", lambda own: own.suggest([ADA], at=date(2026, 1, 1)), "at is a date: give a datetime"),
     ("a time without a zone", lambda own: own.suggest([ADA], at=datetime(2026, 1, 1)), "without a time zone"),
+    (
+        "a zone that is none",
+        lambda own: own.suggest([ADA], at=datetime(2026, 1, 1, tzinfo=Nowhere())),
+        "without a time zone",
+    ),
     ("no time", lambda own: own.suggest([ADA], at=pandas.NaT), "at is a NaTType: give a datetime"),
     ("a text as switch", lambda own: own.suggest([ADA], skip_invalid="no"), "skip_invalid is 'no': give True or False"),
     ("rows for answers", lambda own: own.answers([ADA]), "people are a list: give those that `read` returns"),
@@ -163,6 +207,12 @@ ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
     ("features that are none", lambda own: own.answers({"ada": None}), "ada: a NoneType: give its features by name"),
     ("a number as name", lambda own: own.answers({1: ADA}), "1: give people by name, a text"),
     ("other answers", lambda own: own.summarised([1], own.read_valid([ADA])), "answers are not those of `answers`"),
+    ("no answers", lambda own: own.summarised(None, own.read_valid([ADA])), "answers are not those of `answers`"),
+    (
+        "answers to others",
+        lambda own: own.summarised(list(own.answers({"bob": ADA})), own.read_valid([ADA])),
+        "answers are not those of `answers`",
+    ),
     ("other people", lambda own: own.summarised([], {}), "people are a dict: give those that `read_valid` returns"),
     ("no such name", lambda own: own.suggest([ADA])["bob"], "no answer to a person named 'bob'"),
     ("no such place", lambda own: own.suggest([ADA])[5], "no answer at place 5: there is 1"),
