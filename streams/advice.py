@@ -65,7 +65,8 @@ def lasting(spec: ProgramSpec, accepted: float | None) -> Iterator[str]:
     fixed = has_promise(spec) or spec.policy.margin is not None or spec.policy.target is not None
     if accepted is None or accepted >= ACCEPTED or fixed:
         return
-    yield f"models trained on other rows of the same population accept {accepted:.0%} of such options: {LASTING}"
+    share = promises.whole_percent(accepted)
+    yield f"models trained on other rows of the same population accept {share} of such options: {LASTING}"
 
 
 def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:

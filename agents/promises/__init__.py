@@ -12,7 +12,7 @@ from .lp import LpPromise
 from .nothing import NoPromise
 from .radius import WorstCaseScore
 from .retrains import EnsembleScore, RetrainsPromise, accepting, clopper_pearson
-from .share_calibration import ShareCalibration
+from .share_calibration import ShareCalibration, whole_percent
 
 registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 """Every promise by the name that a program spec's ``promise.kind`` uses."""
@@ -43,4 +43,5 @@ __all__ = [
     "drift_radius",
     "in_words",
     "registry",
+    "whole_percent",
 ]

@@ -12,6 +12,7 @@ from ..parameters import Interval
 from ..sigmoid import LARGEST_ODDS, bounded_sigmoid, scalar_logit
 from .ball import Array, log_odds
 from .contract import LinearScore, Promise, Score
+from .share_calibration import whole_percent
 
 NOT_LINEAR = "its score is not linear, so no radius of its parameters bounds what retraining does: use `retrains`"
 
@@ -127,7 +128,7 @@ class RadiusPromise(Promise):
         """The radius, where it comes from, and that one of 0 is worth nothing."""
         if "radius" not in means:
             return
-        within = f", which {1 - self.quantile:.0%} of models of resamples of the data stay within"
+        within = f", which {whole_percent(1 - self.quantile)} of models of resamples of the data stay within"
         yield f"{self.name} with the radius {means['radius']:.4g}{within if self.radius == 'auto' else ''}"
         if not means["radius"]:
             yield "a radius of 0 promises nothing under another model: take `radius` out, and it is measured"

@@ -58,5 +58,12 @@ def models_asked(guarantee: Mapping[str, float]) -> tuple[str, float] | None:
 
 
 def whole_percent(share: float) -> str:
-    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure."""
+    """A share of models in whole per cent, rounded down and below 100: no number of models makes one sure.
+
+    Examples
+    --------
+    >>> whole_percent(0.998), whole_percent(1.0), whole_percent(1.0 - 0.07)
+    ('99%', '99%', '93%')
+    """
+    # 1 - 0.07 is a hair less than 0.93.
     return f"{min(99, math.floor(100.0 * share + ROUNDING))}%"

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ....agents.candidates import registry
+from ....agents.promises import whole_percent
 from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice, broken_in_data
@@ -115,8 +116,9 @@ def _margin(manifest: Manifest) -> Iterator[str]:
     elif share < ACCEPTED:
         last = LASTING[0].upper() + LASTING[1:]
         yield (
-            f"{line}: models trained on other rows of the data accept {share:.0%} of the options; the wanted "
-            f"{ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. {last}"
+            f"{line}: models trained on other rows of the data accept {whole_percent(share)} of the options; the "
+            f"wanted {ACCEPTED:.0%} is reached by no margin that leaves nine of ten people an option of few changes. "
+            f"{last}"
         )
     else:
         yield line
@@ -128,10 +130,11 @@ def _promise(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     means = {name.removeprefix(PROMISED): mean for name, mean in metrics.items() if name.startswith(PROMISED)}
     for line in promise_on(spec.promise).measured_in_words(means):
         yield f"promise: {line}"
-    yield from _equal_margin(metrics)
+    if manifest.promise_calibration is not UNSET:
+        yield from _equal_margin(metrics, manifest.promise_calibration.models)
 
 
-def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:
+def _equal_margin(metrics: Mapping[str, float], models: int) -> Iterator[str]:
     """The cost of a plain margin that is as valid, and which of the two is cheaper."""
     if "equal_margin" not in metrics:
         return
@@ -139,7 +142,7 @@ def _equal_margin(metrics: Mapping[str, float]) -> Iterator[str]:
     margin, accepted = metrics["equal_margin"], metrics["equal_margin_accepted"]
     line = (
         f"a plain `policy.margin: {margin:.2g}` makes as many of these models accept the cheapest options "
-        f"({accepted:.0%}), at a mean cost of {cost:.3g} beside {promised:.3g}"
+        f"({whole_percent(accepted)}; {models} were asked), at a mean cost of {cost:.3g} beside {promised:.3g}"
     )
     if cost < (1.0 - EQUAL_COST) * promised:
         yield f"{line}: it is cheaper; take it where no certificate of single options is needed"

@@ -121,3 +121,8 @@ def test_sets_that_make_no_sense_are_refused() -> None:
 def test_a_model_that_is_not_linear_is_told_apart(promise: LpPromise | EllipsoidPromise) -> None:
     assert "linear" in (promise.misfit(lambda X: X.mean(axis=1)) or "")
     assert promise.misfit(LogisticScore(np.array([1.0, 2.0]), -1.5)) is None
+
+
+def test_a_radius_is_never_told_to_hold_for_all_models() -> None:
+    [line] = LpPromise(quantile=0.004).measured_in_words({"radius": 0.1})
+    assert line == "lp with the radius 0.1, which 99% of models of resamples of the data stay within"
