@@ -12,6 +12,7 @@ import pytest
 from onward.benchmarks import face
 from onward.benchmarks.face import Row
 from onward.benchmarks.robust import Args, robust
+from onward.benchmarks.robustness.stated import Found, _rows
 from onward.streams.errors import UsageError
 
 
@@ -61,6 +62,41 @@ def test_parts_and_data_sets_that_do_not_exist_are_refused(tmp_path: Path) -> No
     for line in (["--parts", "nothing"], ["--studies", "nothing"], ["--parts", "table1", "--data", str(tmp_path)]):
         with pytest.raises(UsageError, match="there is no"):
             measured(*line)
+
+
+def found(share: float, bound: float, accepted: list[float]) -> Found:
+    """Options of a program: what is stated of each, and the shares of other models that accept them."""
+    each = np.ones(len(accepted))
+    return Found(share * each, bound * each, each, each, np.array(accepted), seconds=4.0)
+
+
+def test_stated_shares_have_rows_with_aims() -> None:
+    by_split = {
+        0: [found(0.9, 0.5, [0.9, 0.8]), found(0.9, 0.5, [1.0, 0.4])],
+        1: [found(0.8, 0.7, [0.7, 0.7]), found(0.8, 0.7, [0.8, 0.8])],
+    }
+    rows = {row.name: row for row in _rows("breast forest", by_split, aims=True)}
+    over, holds = rows["stated share minus true share breast forest"], rows["bound holds breast forest"]
+    assert (over.value, over.reference) == (pytest.approx(0.0875), pytest.approx(0.2375))
+    assert over.by_seed == pytest.approx({0: 0.125, 1: 0.05})
+    assert (over.aim, over.better, over.reached) == (0.03, "lower", False)
+    assert (holds.value, holds.reference, holds.by_seed) == (0.875, 0.125, {0: 0.75, 1: 1.0})
+    assert (holds.aim, holds.better, holds.reached) == (0.95, "higher", False)
+    assert rows["distance of a program's stated share from the true one breast forest"].value == pytest.approx(0.0875)
+    assert rows["seconds of training breast forest"].value == 4.0
+    assert {row.aim for name, row in rows.items() if row not in (over, holds)} == {None}
+
+
+@pytest.mark.parametrize(("share", "bound", "reached"), [(0.92, 0.89, True), (0.94, 0.91, False)])
+def test_a_stated_share_reaches_its_aims_where_it_is_little_above_and_its_bound_below(
+    share: float, bound: float, reached: bool
+) -> None:
+    over, holds, *_ = _rows("breast forest", {0: [found(share, bound, [0.9] * 20)]}, aims=True)
+    assert (over.reached, holds.reached) == (reached, reached)
+
+
+def test_of_later_rows_nothing_is_aimed_at() -> None:
+    assert {row.aim for row in _rows("sba", {0: [found(0.9, 0.5, [0.9])]}, aims=False)} == {None}
 
 
 @pytest.fixture
