@@ -17,19 +17,17 @@ CHANGE = Change("income", 59.0, 63.0)
         (
             {"share": 0.859, "bound": 0.431, "models_of_other_rows": 80.0},
             "(cost 0.100; accepted by about 85% of models trained on other rows of the same population, of which "
-            "80 were asked; "
-            "for 19 of 20 such options at least 43% accept)",
+            "80 were asked; for 19 of 20 such options at least 43% accept)",
         ),
         (
             {"share": 0.859, "bound": 0.031, "models_of_other_rows": 80.0},
             "(cost 0.100; accepted by about 85% of models trained on other rows of the same population, of which "
-            "80 were asked; "
-            "for one option it may be far fewer)",
+            "80 were asked; for one option it may be far fewer)",
         ),
         (
             {"share": 0.58, "bound": 0.29, "models_of_other_rows": 80.0},
-            "(cost 0.100, accepted by about 58% of models trained on other rows of the same population; 80 were asked, "
-            "and for 19 of 20 such options at least 29% accept)",
+            "(cost 0.100; accepted by about 58% of models trained on other rows of the same population, of which "
+            "80 were asked; for 19 of 20 such options at least 29% accept)",
         ),
         (
             {"share": 0.9999, "bound": 0.5, "models_of_later_rows": 5.0},
@@ -39,8 +37,7 @@ CHANGE = Change("income", 59.0, 63.0)
         (
             {"share": 1.0, "bound": 1.0, "models_of_other_rows": 5.0},
             "(cost 0.100; accepted by about 99% of models trained on other rows of the same population, of which "
-            "5 were asked; "
-            "for 19 of 20 such options at least 99% accept)",
+            "5 were asked; for 19 of 20 such options at least 99% accept)",
         ),
         (
             {"share": 1.0, "bound": 0.549, "models_of_resamples": 5.0},
