@@ -91,8 +91,8 @@ class AimedSearch:
     set of features is varied.
 
     Offered is the best target of each set of features that costs at most ``dearest`` times the best of all, and helps
-    at least as probably as no change at all, where there is one. A set is left out where a part of it is as good. Near targets stand beside far ones, for people who find changes harder than
-    assumed.
+    at least as probably as no change at all, where there is one. A set is left out where a part of it is as good. Near
+    targets stand beside far ones, for people who find changes harder than assumed.
 
     Parameters
     ----------
