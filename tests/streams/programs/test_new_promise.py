@@ -96,7 +96,7 @@ def test_it_is_measured_at_training_and_told_in_its_words(folder: Path, capsys: 
     nearest = min(option["promise"]["distance"] for option in options)
     assert nearest >= manifest["metrics"]["promise_least_distance"] > 0.0
     assert main(["suggest", str(folder / "loans.csv"), "--spec", str(file)]) == 0
-    assert ", holds while log odds fall by less than " in capsys.readouterr().out
+    assert "; holds while log odds fall by less than " in capsys.readouterr().out
 
 
 def test_a_model_without_the_retrains_that_it_needs_is_refused(

@@ -178,7 +178,7 @@ def test_with_dates_the_share_is_that_of_models_of_later_rows(
     [answer] = onward.load_program(tmp_path / "spec.yaml").suggest(people)
     assert isinstance(answer, onward.Recourse)
     assert all(option.promise and option.promise["models_of_later_rows"] == 40 for option in answer.options)
-    assert "of models trained on later rows of such data; 40 were asked" in str(answer)
+    assert "of models trained on later rows of such data, of which 40 were asked" in str(answer)
 
 
 def test_who_has_dates_and_does_not_name_them_is_told(
