@@ -177,7 +177,8 @@ def as_said(value: float, target: float) -> str:
     ('31.99', '1,567', '0.123', '27.201')
     """
     brief = round(value, 2) if abs(value) >= 1 else float(f"{value:.3g}")
-    return f"{value if brief == target else brief:,.10g}"
+    is_on_its_side = brief < target if value < target else brief > target
+    return f"{brief if is_on_its_side else value:,.10g}"
 
 
 class Change(Suggested, frozen=True, gc=False):

@@ -29,8 +29,8 @@ class Posterior(Choice):
     $$\hat e_k^{\,p} (\mu_k + c\, \sigma_k)$$
 
     where $\hat e_k$ is the execution probability, estimated by regression on all observed ones. An exponent $p$ above 1
-    leaves an arm to the people who are near it: they try it at less cost, and others learn from them. Of
-    equals the one with the largest observed probability is taken, then the first.
+    leaves an arm to the people who are near it: they try it at less cost, and others learn from them. Of equals
+    the one of the largest observed probability is taken, then the first.
 
     Parameters
     ----------

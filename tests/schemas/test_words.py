@@ -99,6 +99,7 @@ def test_of_several_ways_one_is_enough_and_each_says_for_how_many_it_is_the_easi
     assert str(msgspec.structs.replace(recourse, options=options[:1])).endswith("(cost 0.100)")
 
 
-def test_a_person_s_own_number_is_said_with_few_digits_but_never_as_the_target():
+def test_a_person_s_own_number_is_said_with_few_digits_but_never_as_the_target_or_beyond_it():
     assert str(Change("bmi", 31.99257813, 27.2)) == "lower bmi from 31.99 to 27.2"
     assert str(Change("share", 0.750001, 0.75)) == "lower share from 0.750001 to 0.75"
+    assert str(Change("bmi", 27.206, 27.208)) == "raise bmi from 27.206 to 27.208"

@@ -73,8 +73,8 @@ class ExecutionModel:
     def best_option(self, options: Options, upper_index: Array, focus: float) -> tuple[int, float]:
         """Find the place of the option with the largest estimate^focus * upper_index, and its estimate.
 
-        There are F > 0 options; ``upper_index`` (K,) is above 0. Of equals the one of the
-        largest observed probability is taken, then the first.
+        There are F > 0 options; ``upper_index`` (K,) is above 0. Of equals the one of the largest
+        observed probability is taken, then the first.
         """
         noise, weight = self._noise(), self._residual_weight()
         return best_option(options[:5], self._weights.weights, noise, weight, upper_index, focus)
