@@ -11,7 +11,7 @@ COMPILE := -m compileall -q -j 0 -x '/tests?/'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl attacks kafka-test faults fuzz bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,15 +47,19 @@ types: install
 # Tests wait for brokers and processes, so there are more of them at once than processors. Each process gets rows of
 # files, whose fixtures are made once; libraries with threads of their own would only wait for one another. What compiles
 # for tests alone is compiled in less time, and kept apart from what runs elsewhere.
-UNIT := -n 3 --dist worksteal -m 'not rl and not kafka and not slow'
-unit test-pythons: export OMP_NUM_THREADS := 1
-unit test-pythons: export NUMBA_OPT := 1
-unit test-pythons: export NUMBA_CACHE_DIR := $(CURDIR)/build/numba-tests
+PARALLEL := -n 3 --dist worksteal
+UNIT := $(PARALLEL) -m 'not rl and not kafka and not slow'
+unit attacks test-pythons: export OMP_NUM_THREADS := 1
+unit attacks test-pythons: export NUMBA_OPT := 1
+unit attacks test-pythons: export NUMBA_CACHE_DIR := $(CURDIR)/build/numba-tests
 unit: install
 	$(BIN)/pytest $(UNIT)
 
 test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
+
+attacks: install ## what somebody may send or announce to harm: the tests of the mark "attack"
+	$(BIN)/pytest $(PARALLEL) -m attack
 
 test-rl: .venv/rl ## train small agents with torch, and check that they learn
 	$(BIN)/pytest -m rl $$(grep -rl --include='test_*.py' 'mark\.rl' tests)
