@@ -48,9 +48,9 @@ ImprovementSource = Literal["labels", "score"]
 class Application(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """What a person sent. ``application`` names the case; every later event refers to it.
 
-    A feature may be absent or null where the spec has a ``missing`` value for it. ``previous`` names the application
-    that this one follows, in a program with rounds or promises; without it the latest one of the same ``applicant`` is
-    meant.
+    A feature may be absent or null where the spec has a ``missing`` value for it. In a program with rounds or promises,
+    who has the ``applicant`` of an earlier application comes back with what that was promised. ``previous`` names the
+    one that this one follows; where that has another applicant, or either has none, it is ignored.
     """
 
     program: ProgramName

@@ -275,6 +275,11 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         _panel("Promises ended", "In the last day, by status.", _last_day("onward_promises_ended_total", "status")),
         _panel(
+            "Ignored names",
+            "Applications of the last day that name an earlier one without its applicant: they come back with nothing.",
+            _last_day("onward_ignored_previous_total"),
+        ),
+        _panel(
             "Open promises by age",
             "The age is the number of rounds that have been closed since the promise's own.",
             Query(_latest("onward_open_promises", "age"), "{{program}} age {{age}}"),

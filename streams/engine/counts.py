@@ -42,6 +42,9 @@ COUNTS: dict[str, Count] = {
     ),
     "models": Count("Announced models applied, once in each journal partition.", ("program",)),
     "rounds": Count("Rounds closed.", ("program",)),
+    "ignored_previous": Count(
+        "Applications that name an earlier one without its applicant: they come back with nothing.", ("program",)
+    ),
     "promises_ended": Count("Promises that have ended.", ("program", "status")),
     "drift_detected": Count("Drifts that were found, by what has drifted.", ("program", "drifted")),
 }

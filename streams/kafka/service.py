@@ -16,7 +16,7 @@ from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
 from ..programs.assembly import assemble_all
-from ..programs.compositions import cautions
+from ..programs.compositions import cautions, needs_applicants
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
@@ -129,7 +129,7 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
         programs = assemble_all([load_program_spec(path) for path in settings.spec])
     for name, program in programs.items():
         log.info("program", extra={"program": name, "sha256": program.sha256})
-        for caution in (*cautions(program.spec), *unprotected(program.spec)):
+        for caution in (*cautions(program.spec), *needs_applicants(program.spec), *unprotected(program.spec)):
             log.warning(caution, extra={"program": name})
     return programs
 

@@ -44,6 +44,14 @@ def cautions(spec: ProgramSpec) -> Iterator[str]:
         )
 
 
+def needs_applicants(spec: ProgramSpec) -> Iterator[str]:
+    """That people must be known again, for a program that promises them something; nothing for any other."""
+    if has_promise(spec) or closes_rounds(spec):
+        yield (
+            "applications need an `applicant`: a promise is kept to who got it, and nobody is known by `previous` alone"
+        )
+
+
 def _more_than_the_threshold(spec: ProgramSpec) -> Iterator[str]:
     """The settings that ask for a higher score than the threshold of the model."""
     policy, threshold = spec.policy, spec.model.threshold

@@ -205,7 +205,8 @@ class Competitors:
                 self._answer(writer, f"asked-{self._number}", question=1)
             self._answer(writer, f"asked-{self._number}")
             for name in back:
-                self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, previous=name)
+                who = {"previous": name, "applicant": name.replace("new-", "person ")}
+                self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, **who)
                 del self._applied[name]
         self._applied[f"new-{self._number}"] = now
 

@@ -51,6 +51,7 @@ class Tape:
 
     def __post_init__(self) -> None:
         self.sender, self.metrics, self._said = Sender(), Metrics(), 0
+        self._applicants: dict[str, str] = {}
 
     def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
         """Ingest one event; return its input record."""
@@ -68,6 +69,10 @@ class Tape:
     ) -> Record:
         """Ingest an application."""
         return self.send("applications", Application(program, name, dict(features)), ms, id or f"a-{name}")
+
+    def applicant(self, name: str, previous: str | None) -> str:
+        """The person of an application: the one of ``previous``, else one of its own."""
+        return self._applicants.setdefault(name, self._applicants.get(previous or name, f"person {previous or name}"))
 
     def decides(
         self, name: str, ms: int, approved: bool = False, program: str = "loan", id: str | None = None

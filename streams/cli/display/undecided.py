@@ -8,7 +8,7 @@ from pathlib import Path
 from ....schemas.draft.marks import undecided_label, undecided_lines, unlimited, unprotected
 from ....schemas.specfile import load_spec
 from ...printable import printable
-from ...programs.compositions import cautions
+from ...programs.compositions import cautions, needs_applicants
 
 
 def tell_undecided(spec: Path) -> None:
@@ -31,8 +31,10 @@ def tell_undecided(spec: Path) -> None:
 
 
 def tell_cautions(spec: Path) -> None:
-    """Say on standard error which methods of a good spec may leave most people without an option."""
-    for line in cautions(load_spec(spec).spec):
+    """Say on standard error which methods of a good spec may leave most people without an option, and what applications
+    must name."""
+    loaded = load_spec(spec).spec
+    for line in (*cautions(loaded), *needs_applicants(loaded)):
         print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 

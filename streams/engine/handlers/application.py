@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ....schemas.events import RawApplication
-from ...journal.entries import Entry, shard_of
+from ...journal.entries import CaseKey, Entry, shard_of
+from ...programs.program import Program
+from ..applicants import is_same
 from ..assessment import Person
 from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler, apply_waiting
 from ..fold import Fold
 from ..portion import Footprint
+from ..promises.promised_options import PromisedOptions
+from ..promises.state import promise_of
 from ..rounds.announcement import join_pool
+from ..rounds.promised_scores import PromisedScore
+from ..rounds.state import ProgramRounds
 from .decision import decide
 
 
@@ -44,16 +50,15 @@ class ApplicationHandler(Handler):
             return False
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
-        comes_back = event.previous is not None or event.applicant is not None
         program = fold.state.program(event.program)
-        return not program.asks and not (comes_back and program.spec.promise.grandfather)
+        if program.asks or (event.applicant is not None and program.spec.promise.grandfather):
+            return False
+        return _open_promise(entry.key, program, fold) is None
 
     def apply(self, entry: Entry, event: RawApplication, fold: Fold) -> None:
         """Open the case; decide it if the program's own model does."""
         program = fold.state.program(event.program)
-        known = fold.case(entry.key)
-        if known is not None:
-            _refuse(entry, event, known, fold)
+        if not _has_name(entry, event, program, fold):
             return
         # Ingest reads all that can be encoded: it cannot know which spec is in force at this place of the journal.
         problem = program.codec.outside(event.features)
@@ -75,9 +80,29 @@ class ApplicationHandler(Handler):
         apply_waiting(case.key, fold)
 
 
-def _refuse(entry: Entry, event: RawApplication, known: Case, fold: Fold) -> None:
-    if known.application_event_id == entry.id:
+def _has_name(entry: Entry, event: RawApplication, program: Program, fold: Fold) -> bool:
+    """Whether an application gets the name that it comes with. A repeat is counted, any other one refused.
+
+    A name is in use while its case is known, and for others than its applicant while its promise is open.
+    """
+    known, promise = fold.case(entry.key), _open_promise(entry.key, program, fold)
+    holder = promise if known is None else known
+    if holder is None or (known is None and is_same(event.applicant, holder.applicant)):
+        return True
+    name = repr(event.application)
+    if event.applicant != holder.applicant:
+        detail = f"application {name} has another applicant, or none: a new one needs a new name"
+        fold.dead_letter(entry, "name_of_another_applicant", detail)
+    elif known is not None and known.application_event_id == entry.id:
         fold.count("duplicates", "application")
-        return
-    detail = f"application {event.application!r} is known under another ce_id; a new one needs a new name"
-    fold.dead_letter(entry, "application_already_known", detail)
+    else:
+        detail = f"application {name} is known under another ce_id; a new one needs a new name"
+        fold.dead_letter(entry, "application_already_known", detail)
+    return False
+
+
+def _open_promise(key: CaseKey, program: Program, fold: Fold) -> PromisedOptions | PromisedScore | None:
+    """What is promised under a name: it may be open after its case is forgotten."""
+    if program.closes_rounds:
+        return fold.change(ProgramRounds, program).promised_scores.by_application.get(key.application)
+    return promise_of(key, fold) if program.promises else None

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from ....agents.reached import reaches_target
 from ....schemas.encoding import Problem
 from ....schemas.events import PromiseReason, PromiseStatus
+from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
+from ..applicants import count_ignored
 from ..assessment import Assessment
 from ..cases import Case
 from ..fold import Fold
 from .ending import end_options, expire
 from .promised_options import OpenOption, PromisedOptions, rows_of
-from .state import PromiseState, close_promise, returning_promise
+from .state import PromiseState, close_promise, promise_of, returning_promise
 from .verdicts import scores_of
 
 Array = NDArray[np.float64]
@@ -32,6 +34,9 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
 
     Where the program judges people with an open option by the model that made it, a rejection may become an approval.
     """
+    if case.previous is not None:
+        named = promise_of(CaseKey(program.name, case.previous), fold)
+        count_ignored(case.previous, case.applicant, named, program.name, fold)
     promise = returning_promise(program, case, fold)
     if promise is None:
         return assessment

@@ -121,18 +121,11 @@ def promise_of(key: CaseKey, fold: Fold) -> PromisedOptions | None:
 
 
 def returning_promise(program: Program, case: Case, fold: Fold) -> PromisedOptions | None:
-    """The promise that a case comes back with: that of the application it names, or its applicant's newest.
-
-    An application of another applicant is not meant.
-    """
-    rows, named = fold.rows(PROMISED_OPTIONS), None
-    if case.previous is not None:
-        named = rows.get(CaseKey(program.name, case.previous))
-        if named is not None and None in (named.applicant, case.applicant):
-            return named
+    """The promise that a case comes back with, of those to its applicant: that of the application it names, else the
+    newest."""
     if case.applicant is None:
         return None
-    own = rows.equal(program.name, "applicant", case.applicant)
+    own = fold.rows(PROMISED_OPTIONS).equal(program.name, "applicant", case.applicant)
     return max(
         own,
         key=lambda promise: (promise.key.application == case.previous, promise.until_ms, promise.key.application),

@@ -18,6 +18,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus
 from ....schemas.headers import format_time
 from ..answers import DecidedCase, Reason, Terms, answer_people, no_options, publish_decision
+from ..applicants import count_ignored
 from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess
 from ..cases import Case
 from ..fold import Fold
@@ -61,6 +62,8 @@ class RoundTerms(Terms):
     def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a member came back with, unless they did not compete."""
         member, closing = self._members[person.case.key.application], self.closing
+        named = self.rounds.promised_scores.by_application.get(member.previous or "")
+        count_ignored(member.previous, member.applicant, named, self.program.name, fold)
         promise = self.rounds.promise_of(member)
         if promise is not None and promise.round < closing.number and self.competing[member.name]:
             reached = reaches_score(scores_of([member]), promise.score_under(self.model.bundle)).item()

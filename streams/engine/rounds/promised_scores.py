@@ -89,19 +89,8 @@ class PromisedScores:
         if promise.applicant is not None:
             self._by_applicant.pop(promise.applicant, None)
 
-    def of_applicant(self, applicant: str | None) -> PromisedScore | None:
-        """The promise of an applicant."""
+    def of_applicant(self, applicant: str | None, since_ms: int | None = None) -> PromisedScore | None:
+        """The promise to an applicant; at ``since_ms`` only one that they knew of then."""
         application = None if applicant is None else self._by_applicant.get(applicant)
-        return None if application is None else self.by_application[application]
-
-    def find(self, previous: str | None, applicant: str | None, time_ms: int) -> PromisedScore | None:
-        """The promise that somebody came back with who applied at ``time_ms``.
-
-        It is that of the application that they name, else their own. Another applicant's is not meant, nor one that
-        they did not know of.
-        """
-        named = None if previous is None else self.by_application.get(previous)
-        if named is not None and None not in (named.applicant, applicant) and named.applicant != applicant:
-            named = None
-        promise = self.of_applicant(applicant) if named is None else named
-        return promise if promise is not None and time_ms > promise.end_ms else None
+        promise = None if application is None else self.by_application[application]
+        return promise if promise is None or since_ms is None or since_ms > promise.end_ms else None

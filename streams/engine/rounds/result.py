@@ -80,7 +80,7 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
     for index in np.flatnonzero(competes).tolist():
         promise = rounds.promise_of(members[index])
         if promise is not None:
-            # The first of those who name the same promise.
+            # The first application of who comes back; where another system decides, there may be several.
             returned.setdefault(promise.key, (index, promise))
     back, promises = [index for index, _ in returned.values()], [promise for _, promise in returned.values()]
     is_back = np.zeros(len(members), dtype=np.bool_)
@@ -102,17 +102,11 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
 
 
 def second_applications(members: Sequence[Member]) -> tuple[str, ...]:
-    """The names of those who have an earlier application among the members that have a score.
-
-    It has the same applicant, or they name it in ``previous``.
-    """
-    second: list[str] = []
-    applicants, names = set[str](), set[str]()
+    """The names of those whose applicant has an earlier application among the members that have a score."""
+    second, applicants = list[str](), set[str]()
     for member, has_score in zip(members, (~np.isnan(scores_of(members))).tolist(), strict=True):
-        if member.applicant in applicants or member.previous in names:
+        if member.applicant in applicants:
             second.append(member.name)
-        if has_score:
-            names.add(member.name)
-            if member.applicant is not None:
-                applicants.add(member.applicant)
+        if has_score and member.applicant is not None:
+            applicants.add(member.applicant)
     return tuple(second)

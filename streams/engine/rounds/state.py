@@ -225,7 +225,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
 
     def promise_of(self, member: Member) -> PromisedScore | None:
         """The promise that a member comes back with."""
-        return self.promised_scores.find(member.previous, member.applicant, member.time_ms)
+        return self.promised_scores.of_applicant(member.applicant, member.time_ms)
 
     def begin_closing(self) -> None:
         """Start to close the earliest round that is expected: it has ended where a later one has."""

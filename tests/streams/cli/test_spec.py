@@ -32,6 +32,17 @@ def test_check_names_the_numbers_that_people_may_be_told_to_change_by_any_amount
         assert (f"{file}: TotalMonthsOverdue: people may be told to change it" in capsys.readouterr().err) is told
 
 
+@pytest.mark.parametrize(
+    ("added", "is_told"),
+    [("promise: {kind: retrains}", True), (f"{ROUNDS}}}", True), ("policy: {generator: search}", False)],
+)
+def test_check_asks_for_applicants_where_somebody_may_come_back(added, is_told, tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    assert check([spec]) == 0
+    assert ("applications need an `applicant`" in capsys.readouterr().err) is is_told
+
+
 def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, capsys):
     """YAML can spell any character."""
     spec = tmp_path / "spec.yaml"

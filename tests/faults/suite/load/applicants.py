@@ -92,9 +92,13 @@ def _asks(program: str) -> bool:
 
 def _returning(application: Application, random: np.random.Generator, number: int) -> Application:
     """Let an applicant come back some turns after an earlier application, with a higher income."""
-    previous = f"p{max(0, number - int(random.integers(*_TURNS_AWAY)))}"
+    earlier = max(0, number - int(random.integers(*_TURNS_AWAY)))
     better = {**application.features, "income": float(random.integers(50, 101))}
-    return msgspec.structs.replace(application, previous=previous, features=better)
+    return msgspec.structs.replace(application, previous=f"p{earlier}", applicant=_applicant(earlier), features=better)
+
+
+def _applicant(number: int) -> str:
+    return f"person {number}"
 
 
 def _answers(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
@@ -117,7 +121,7 @@ def _answers(topics: Topics, random: np.random.Generator, program: str, number: 
 
 def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
     name = f"p{number}"
-    application = Application(program, name, features(random))
+    application = Application(program, name, features(random), _applicant(number))
     if {"capacity", "promise"} & POLICIES[program].keys() and random.random() < _RETURNING_SHARE:
         application = _returning(application, random, number)
     planned = [PlannedEvent(0.0, topics.applications, application, f"{program}/a/{number}")]

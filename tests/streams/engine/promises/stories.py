@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from onward.schemas.events import Application, Model, PromiseChange, Recourse, Revalidation
 from onward.streams.engine.contract import WorkBudget
@@ -80,13 +81,14 @@ class Story(Tape):
         hours: float,
         income: float = 30.0,
         debts: int = 4,
-        applicant: str | None = None,
+        applicant: str | UnsetType | None = UNSET,
         previous: str | None = None,
         region: str = "north",
     ) -> None:
-        """Ingest an application."""
+        """Ingest an application: of a person of their own, or of the one of ``previous``."""
         features = {"region": region, "income": income, "debts": debts}
-        event = Application("loan", name, features, applicant, previous)
+        who = self.applicant(name, previous) if applicant is UNSET else applicant
+        event = Application("loan", name, features, who, previous)
         self.send("applications", event, round(hours * HOUR_MS), f"a-{name}")
 
     def new_model(self, version: str, hours: float) -> None:

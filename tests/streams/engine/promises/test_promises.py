@@ -139,7 +139,7 @@ def test_a_name_that_is_used_again_supersedes_what_it_was_promised_before(tmp_pa
     tape.outcome("a", (1 - month) * HOUR_MS, option="1")
     tape.tick(0)
     features = {"region": "north", "income": 30.0, "debts": 4}
-    tape.send("applications", Application("loan", "a", features), 0, "again")
+    tape.send("applications", Application("loan", "a", features, "person a"), 0, "again")
     ledger = tape.fold()
     [superseded], [recourse] = tape.ends(), open_recourses(ledger)
     assert (superseded.status, superseded.options, superseded.by) == ("superseded", ("1", "2"), "a")
@@ -156,15 +156,15 @@ def test_another_persons_application_settles_nothing(tape):
     assert tape.ends() == []
 
 
-def test_a_return_settles_the_application_that_it_names_and_else_the_newest_of_the_applicant(tape):
-    tape.applies_with("a", 0)
+def test_a_return_settles_the_promise_to_its_applicant_whatever_application_it_names(tape):
+    tape.applies_with("a", 0, applicant=None)
     tape.applies_with("c", 1, applicant="ada")
     tape.applies_with("d", 2, applicant="ada", previous="a")
     tape.applies_with("e", 3, applicant="ada")
     tape.applies_with("f", 4, applicant="ada", previous="c")
     recourses = open_recourses(tape.fold())
-    assert [(event.application, event.by) for event in tape.ends()] == [("a", "d"), ("d", "e"), ("c", "f")]
-    assert [recourse.key.application for recourse in recourses] == ["e", "f"]
+    assert [(event.application, event.by) for event in tape.ends()] == [("c", "d"), ("d", "e"), ("e", "f")]
+    assert [recourse.key.application for recourse in recourses] == ["a", "f"]
 
 
 def test_an_external_decision_settles_the_promise(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from onward.agents.goals.sac import goal_policy
@@ -85,13 +86,14 @@ class Story(Tape):
         name: str,
         ms: int,
         income: float,
-        applicant: str | None = None,
+        applicant: str | UnsetType | None = UNSET,
         previous: str | None = None,
         debts: int = 2,
     ) -> None:
-        """Ingest an application of somebody with this income."""
+        """Ingest an application with this income: of a person of its own, or of the one of ``previous``."""
         features = {"region": "north", "income": income, "debts": debts}
-        self.send("applications", Application("loan", name, features, applicant, previous), ms, f"a-{name}")
+        who = self.applicant(name, previous) if applicant is UNSET else applicant
+        self.send("applications", Application("loan", name, features, who, previous), ms, f"a-{name}")
 
     def places(self) -> dict[str, bool]:
         """Who got a place."""

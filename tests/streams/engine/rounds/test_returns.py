@@ -49,7 +49,7 @@ def test_a_new_promise_supersedes_that_of_an_earlier_answer(tmp_path):
     assert tape.promises() == {"low": "superseded"}
 
 
-def test_who_names_an_application_of_the_same_round_has_applied_twice(tmp_path):
+def test_who_applies_again_in_the_same_round_has_applied_twice(tmp_path):
     tape = story(tmp_path)
     for name, income, previous in (("first", 90, None), ("second", 91, "first"), ("third", 70, None)):
         tape.applies_with(name, 10 * MINUTE_MS, income, previous=previous)
@@ -58,13 +58,16 @@ def test_who_names_an_application_of_the_same_round_has_applied_twice(tmp_path):
     assert tape.places() == {"first": True, "second": False, "third": True}
 
 
-def test_the_first_of_those_who_name_the_same_promise_comes_back_with_it(tmp_path):
-    tape = story(tmp_path, horizon=3)
+def test_the_first_application_of_a_person_whom_others_decide_twice_comes_back_with_the_promise(tmp_path):
+    tape = story(tmp_path, decisions="external", horizon=3)
     for name, income in (("low", 25), ("best", 45), ("good", 40)):
         tape.applies_with(name, 10 * MINUTE_MS, income)
+        tape.decides(name, 11 * MINUTE_MS, approved=name != "low")
     tape.tick(closed_at(1))
     tape.applies_with("first", closed_at(1), 26, previous="low")
     tape.applies_with("second", closed_at(1) + 1, 90, previous="low")
+    for name in ("first", "second"):
+        tape.decides(name, closed_at(1) + MINUTE_MS, approved=name == "second")
     tape.tick(closed_at(2))
     tape.fold()
     closed = tape.thresholds()[-1]
