@@ -4,11 +4,12 @@
     ├── UsageError             2   a flag, setting, spec or data file is wrong
     ├── BrokerError            3   Kafka is not reachable, refuses, or a topic is missing or wrong
     ├── LedgerError            4   the state on disk is missing, corrupt, or belongs to something else
-    │   └── DamagedLedgerError     a ledger's file is damaged
+    │   ├── DamagedLedgerError     a ledger's file is damaged
+    │   └── HandoverError          another version has answered where this one would begin
     ├── ModelError             5   a model is refused
     └── FencedError            6   the group has given this worker's partitions away
 
-Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError.
+Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError, MigrationError.
 
 An OnwardWarning ends nothing: Python programs get it where the commands print a warning.
 
@@ -59,6 +60,10 @@ class DamagedLedgerError(LedgerError):
             f"the journal; if the error persists, remove {path.name}*"
         )
         self.damage = " ".join(damage.split())
+
+
+class HandoverError(LedgerError):
+    """Another version of Onward has answered where this one would begin."""
 
 
 class ModelError(OnwardError):

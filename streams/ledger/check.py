@@ -61,35 +61,40 @@ class LedgerCheckError(Exception):
 
 
 class LedgerMeta(Struct, frozen=True):
-    """The identity of a ledger: schema, journal partition, next journal offset to fold, newest generation."""
+    """The identity of a ledger: schema, journal partition, next journal offset to fold, newest generation.
+
+    ``engine`` is the version of the engine that folded it last, since the journal offset ``engine_since``.
+    """
 
     schema: int
     journal: str
     partition: int
     offset: int
     generation: int
+    engine: int = 0
+    engine_since: int = 0
 
 
-def check_ledger(ledger: Path, stop: Event | None = None) -> bool:
-    """Check a ledger that is not open; return whether there is one. Opening it refuses another schema.
+def check_ledger(ledger: Path, stop: Event | None = None) -> LedgerMeta | None:
+    """Check a ledger that is not open, and return its identity; None without one. Opening it refuses another schema.
 
     Raise ``DamagedLedgerError``, or ``LedgerError`` when it cannot be read or ``stop`` is set.
     """
     with ledger_errors(ledger):
         if not ledger.exists():
-            return False
+            return None
         try:
             with _reading(ledger, "mode=rw", stop) as db:
                 # A worker that was killed while it made the ledger has left no tables.
                 if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                    _check(db)
+                    return _check(db)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) not in _UNREADABLE:
                 raise
             raise DamagedLedgerError(ledger, str(error)) from error
         except LedgerCheckError as error:
             raise DamagedLedgerError(ledger, str(error)) from error
-    return True
+    return None
 
 
 def check_copy(copy: Path, stop: Event | None = None, *, values: bool = True) -> LedgerMeta:

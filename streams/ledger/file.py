@@ -106,12 +106,33 @@ def has_room(ledger: Path) -> bool:
     return shutil.disk_usage(ledger.parent).free >= 2 * size_bytes(ledger)
 
 
+def replace_by_migrated(copy: Path, ledger: Path) -> None:
+    """Replace a ledger that is not open by its migrated copy, which is flushed to the disk already.
+
+    The write-ahead log is emptied into the old ledger first, so that one rename is enough: a crash leaves one of both.
+    Raise ``sqlite3.Error`` or ``LedgerError``; the old ledger is then as it was.
+    """
+    with closing(connected(ledger, "mode=rw")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    wal, shm = _companions(ledger)
+    if wal.exists() and wal.stat().st_size:
+        raise LedgerError(f"ledger {ledger} is open in another process: end it, then start the worker again")
+    for companion in (wal, shm):
+        companion.unlink(missing_ok=True)
+    copy.replace(ledger)
+    _flush_folder(ledger.parent)
+
+
 def put_in_place(copy: Path, ledger: Path) -> None:
     """Replace the ledger, which must not be open, by a copy, which is flushed to the disk already."""
     for old in (ledger, *_companions(ledger)):
         old.unlink(missing_ok=True)
     copy.replace(ledger)
-    folder = os.open(ledger.parent, os.O_RDONLY)
+    _flush_folder(ledger.parent)
+
+
+def _flush_folder(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -27,6 +27,7 @@ from ..engine.state import CurrentModel, PartitionState
 from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
 from ..engine.timing.waiting import WaitingEvent, WaitingEvents
 from ..engine.timing.watermark import Watermarks
+from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import LedgerError
 from ..journal.entries import CaseKey, Entry, JournalPosition, shard_of
 from ..private_folder import make_private, make_private_file
@@ -90,6 +91,13 @@ class Ledger:
         """The journal offset and generation that this object committed last. Call ``load`` and ``claim`` first."""
         return self._offset, self._generation
 
+    @property
+    def engine(self) -> EngineSpan:
+        """The engine that has folded it last, as stored; of version 0 where nothing is folded yet."""
+        with ledger_errors(self.path):
+            meta = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('engine', 'engine_since')"))
+            return EngineSpan(meta["engine"], meta["engine_since"])
+
     def load(
         self, programs: Mapping[str, Program], required: Mapping[WatermarkName, frozenset[str]], waiting_limit: int
     ) -> PartitionState:
@@ -118,8 +126,15 @@ class Ledger:
             return state
 
     def claim(self, after: int) -> int:
-        """Become the owner, with a generation above all before and above ``after``; return it."""
+        """Become the owner, with a generation above all before and above ``after``; return it.
+
+        From here on this version's engine folds the journal.
+        """
         with ledger_errors(self.path), self._transaction():
+            if self.engine.version != ENGINE_VERSION:
+                offset = self.progress[0]
+                self._db.execute("UPDATE meta SET value = ? WHERE name = 'engine'", (ENGINE_VERSION,))
+                self._db.execute("UPDATE meta SET value = ? WHERE name = 'engine_since'", (offset,))
             (last,) = self._db.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()
             self._generation = max(last, after) + 1
             self._db.execute("UPDATE meta SET value = ? WHERE name = 'generation'", (self._generation,))
@@ -186,9 +201,14 @@ class Ledger:
             with self._transaction():
                 for statement in (*SCHEMA.split(";"), *state_tables()):
                     self._db.execute(statement)
-                rows = [*identity.items(), ("offset", 0), ("generation", 0)]
+                rows = [*identity.items(), ("offset", 0), ("generation", 0), ("engine", 0), ("engine_since", 0)]
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         kept = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
+        if kept.get("schema") != SCHEMA_VERSION:
+            raise LedgerError(
+                f"ledger {self.path} has schema {kept.get('schema')}, this version reads {SCHEMA_VERSION}: run the "
+                "version that wrote it"
+            )
         if kept != identity:
             raise LedgerError(f"ledger {self.path} belongs to {kept}, not to {identity}: use another state directory")
 

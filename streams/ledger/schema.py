@@ -1,4 +1,4 @@
-"""The tables of a ledger. A change to them takes a new version. Ledgers and snapshots of another are refused.
+"""The tables of a ledger. A change to them takes a new version, and a migration to it (``migrations/``).
 
 The ``body`` of a case is the whole case in MessagePack, which is written several times as fast as a column for each
 field; a checksum follows it, as it follows the state of a ``learner``. Cases lie in the order in which they came, not
@@ -26,8 +26,11 @@ from typing import Any
 from ..engine.handlers import states
 from ..engine.program_state import RowTable
 
-SCHEMA_VERSION = 16
-"""Counted up when the tables change, or what a case or the state of a choice or goal holds."""
+SCHEMA_VERSION = 17
+"""Counted up when the tables change, or what a case or the state of a choice or goal holds.
+
+Fields with a default at the end of a record need no new version.
+"""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE programs (id INTEGER PRIMARY KEY, program TEXT NOT NULL UNIQUE, watermark TEXT NOT NULL,

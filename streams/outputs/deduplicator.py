@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from ..engine.version import EngineSpan
 from ..records import Record, TopicPartition
 from ..topics import Topics
-from .emission import GENERATION, POSITION, Emission, OutputPosition, topic_of
+from .emission import ENGINE, GENERATION, POSITION, Emission, OutputPosition, topic_of
 
 BEFORE_ALL = OutputPosition(-1, -1)
 LARGEST = 2**62
@@ -31,10 +32,12 @@ class Classification(StrEnum):
 
 
 class HighWaterMark(NamedTuple):
-    """How far a partition of an output topic has been written, and by which generation."""
+    """How far a partition of an output topic has been written, up to which generation, and the furthest by which
+    engine."""
 
     position: OutputPosition = BEFORE_ALL
     generation: int = 0
+    engine: EngineSpan = EngineSpan()
 
 
 class Deduplicator:
@@ -51,7 +54,8 @@ class Deduplicator:
         if mark is None:
             return Classification.NEW
         generation = max(before.generation, mark.generation)
-        self._marks[partition] = HighWaterMark(max(before.position, mark.position), generation)
+        furthest = max(before, mark, key=_position)
+        self._marks[partition] = HighWaterMark(furthest.position, generation, furthest.engine)
         if mark.position > before.position:
             return Classification.NEW
         return Classification.STALE if mark.generation < generation else Classification.REPEATED
@@ -76,7 +80,15 @@ def unpublished_emissions(
 def _mark(record: Record) -> HighWaterMark | None:
     headers = dict(record.headers)
     try:
-        mark = HighWaterMark(OutputPosition.parse(headers[POSITION]), int(headers.get(GENERATION, b"0")))
+        mark = HighWaterMark(
+            OutputPosition.parse(headers[POSITION]),
+            int(headers.get(GENERATION, b"0")),
+            EngineSpan.parse(headers.get(ENGINE, b"0.0")),
+        )
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
-    return mark if max(*mark.position, mark.generation) < LARGEST else None
+    return mark if max(*mark.position, mark.generation, *mark.engine) < LARGEST else None
+
+
+def _position(mark: HighWaterMark) -> OutputPosition:
+    return mark.position

@@ -15,6 +15,7 @@ from ..topics import Topics
 
 POSITION = "onward_position"
 GENERATION = "onward_generation"
+ENGINE = "onward_engine"
 _HEADER = b"%d.%d"
 encode_event = msgspec.json.Encoder().encode
 """The JSON of an event."""
@@ -67,19 +68,21 @@ class Emission(Struct, frozen=True, gc=False):
         return kinds.by_struct[self.struct].decode(self.value)
 
 
-def records_of(emissions: Iterable[Emission], topics: Topics, partition: int, generation: bytes) -> list[OutRecord]:
+def records_of(
+    emissions: Iterable[Emission], topics: Topics, partition: int, generation: bytes, engine: bytes
+) -> list[OutRecord]:
     """The records for the output topics, in the order of the emissions.
 
-    They are the same bytes for the same emissions, except for the generation.
+    They are the same bytes for the same emissions, except for the generation and the engine.
     """
     # Topic and type are looked up once a struct: the two look-ups cost a third of what the JSON does.
     outputs = {struct: (topics.of(kind), kind.ce_type) for struct, kind in kinds.by_struct.items() if kind.topic}
-    written_by = GENERATION, generation
+    written_by = (GENERATION, generation), (ENGINE, engine)
     records = []
     for emission in emissions:
         topic, ce_type = outputs[emission.struct]
         headers = cloud_event_headers(emission.id, emission.source, ce_type, emission.time_ms)
-        headers += (POSITION, _HEADER % (emission.offset, emission.number)), written_by
+        headers += (POSITION, _HEADER % (emission.offset, emission.number)), *written_by
         records.append(OutRecord(topic, partition, emission.timestamp_ms, emission.key, emission.value, headers))
     return records
 

@@ -4,7 +4,9 @@ In this order:
     1. the worker's own file, unless it is damaged;
     2. the newest good snapshot, if it is ahead of that file;
     3. an empty ledger, into which the journal is folded from its beginning.
-All lead to the same state, because the fold is the same.
+All lead to the same state, because the fold is the same. What an older version has folded is left to it: files and
+snapshots of an older schema are migrated on a copy, and none is used before a position at which an older engine has
+answered (``worker/handover.py``).
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from ..errors import DamagedLedgerError, LedgerError
-from ..ledger.check import check_ledger
+from ..engine.version import ENGINE_VERSION
+from ..errors import DamagedLedgerError, HandoverError, LedgerError
+from ..ledger.check import LedgerMeta, check_ledger
 from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
 from ..ledger.ledger import Ledger
+from ..ledger.migrations import MigrationError, migrate_copy, migrate_ledger
 from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..private_folder import make_private
@@ -46,6 +50,10 @@ class _Closed(NamedTuple):
     committed: tuple[int, int]
 
 
+Handover = Callable[[LedgerMeta], Awaitable[None]]
+"""Raises ``LedgerError`` where this version must not go on with a ledger (``worker/handover.py``)."""
+
+
 class LedgerRecovery:
     """Opens ledgers; without ``snapshots`` from the worker's own files alone.
 
@@ -67,10 +75,19 @@ class LedgerRecovery:
             self._closed[ledger.path] = _Closed(file_stamp(ledger.path), ledger.committed)
 
     async def open(
-        self, path: Path, journal: TopicPartition, journal_end: Callable[[TopicPartition], Awaitable[int]]
+        self,
+        path: Path,
+        journal: TopicPartition,
+        journal_end: Callable[[TopicPartition], Awaitable[int]],
+        check_handover: Handover,
     ) -> RecoveredLedger:
         """Open the ledger at ``path``, created if there is none; raise ``LedgerError``."""
-        ledger = await self._open_own_file(path, journal)
+        ledger, refusal = None, None
+        try:
+            ledger = await self._open_own_file(path, journal, check_handover)
+        except HandoverError as error:
+            # A snapshot of a worker of this version may be of use.
+            refusal = error
         try:
             listed = await self._list_snapshots(journal)
             # Asked after the list was read: no listed snapshot can be ahead of this journal's end.
@@ -79,12 +96,15 @@ class LedgerRecovery:
                 snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.progress[0] if ledger else 0)
             ]
             with ledger_errors(path), copy_beside(path) as copy:
-                if await self._fetch_first_good(newer_snapshots, end, copy):
+                if await self._fetch_first_good(newer_snapshots, end, copy, check_handover):
                     if ledger:
                         ledger.close()
                     put_in_place(copy, path)
-                    ledger = None
+                    ledger = Ledger(path, *journal)
             if ledger is None:
+                if refusal is not None:
+                    raise refusal
+                await check_handover(LedgerMeta(SCHEMA_VERSION, *journal, offset=0, generation=0))
                 ledger = Ledger(path, *journal)
         except BaseException:
             if ledger:
@@ -92,7 +112,7 @@ class LedgerRecovery:
             raise
         return RecoveredLedger(ledger, end, listed[0] if listed else None)
 
-    async def _open_own_file(self, path: Path, journal: TopicPartition) -> Ledger | None:
+    async def _open_own_file(self, path: Path, journal: TopicPartition, check_handover: Handover) -> Ledger | None:
         with ledger_errors(path):
             make_private(path.parent)
             tidy(path)
@@ -103,8 +123,16 @@ class LedgerRecovery:
                 # not rename the file meanwhile.
                 extra = {"partition": journal.partition}
                 check = partial(check_ledger, path)
-                there = await stoppable_in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
-                return Ledger(path, *journal) if there else None
+                meta = await stoppable_in_thread(check, to_its_end=True, name="check the ledger", extra=extra)
+                if meta is None:
+                    return None
+                if meta.engine != ENGINE_VERSION:
+                    await check_handover(meta)
+                if meta.schema < SCHEMA_VERSION:
+                    migrate = partial(migrate_ledger, path)
+                    await stoppable_in_thread(migrate, to_its_end=True, name="migrate the ledger", extra=extra)
+                    log.info("migrated ledger", extra={**extra, "schema": meta.schema, "to": SCHEMA_VERSION})
+                return Ledger(path, *journal)
             except DamagedLedgerError as error:
                 aside = set_aside(path, self._clock_ms())
                 log.error(
@@ -139,7 +167,9 @@ class LedgerRecovery:
             self._log_refused("snapshots cannot be listed: %s", error)
             return ()
 
-    async def _fetch_first_good(self, newer: Sequence[Snapshot], end: int, copy: Path) -> bool:
+    async def _fetch_first_good(
+        self, newer: Sequence[Snapshot], end: int, copy: Path, check_handover: Handover
+    ) -> bool:
         """Fetch the first good snapshot; return whether there is one."""
         if self._snapshots is None:
             return False
@@ -147,8 +177,12 @@ class LedgerRecovery:
             started = perf_counter()
             try:
                 _check(snapshot, end)
+                if snapshot.ledger.engine != ENGINE_VERSION:
+                    await check_handover(snapshot.ledger)
                 await stoppable_in_thread(partial(self._snapshots.fetch, snapshot, copy))
-            except SnapshotError as error:
+                if snapshot.ledger.schema < SCHEMA_VERSION:
+                    await stoppable_in_thread(partial(migrate_copy, copy))
+            except (SnapshotError, MigrationError, HandoverError) as error:
                 self._log_refused("snapshot %s is refused: %s", snapshot.file, error)
                 continue
             seconds = perf_counter() - started
@@ -175,8 +209,6 @@ def _check(snapshot: Snapshot, journal_end: int) -> None:
             f"snapshot {snapshot.file} has a ledger of schema {ledger.schema}, this version reads {SCHEMA_VERSION}: "
             "run the version that wrote it, or use another --snapshots"
         )
-    if ledger.schema < SCHEMA_VERSION:
-        raise SnapshotError(f"its ledger has schema {ledger.schema}, this version reads {SCHEMA_VERSION}")
     if ledger.offset > journal_end:
         raise LedgerError(
             f"snapshot {snapshot.file} stands at journal offset {ledger.offset}, but partition {ledger.partition} of "

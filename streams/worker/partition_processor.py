@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -27,9 +28,12 @@ from ..engine.process import footprint, process
 from ..engine.state import PartitionState
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
-from ..errors import LedgerError
+from ..engine.version import ENGINE_VERSION
+from ..errors import HandoverError, LedgerError
+from ..journal.engine_lines import check_declared_engine, engine_records
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
+from ..ledger.check import LedgerMeta
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
@@ -42,6 +46,7 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import Topics
+from .handover import check_handover
 from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
 from .spec_check import check_given_specs
@@ -91,14 +96,15 @@ class _Partition:
     """A journal partition that this worker owns.
 
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
-    output topic at that time. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last commit: while a
-    portion is folded, the state belongs to the thread of the fold.
+    output topic at that time, ``engine`` the header that names this engine. ``open_recourses`` counts by program.
+    ``is_unfinished`` is as of the last commit: while a portion is folded, the state belongs to the thread of the fold.
     """
 
     ledger: Ledger
     journal_end: int
     state: PartitionState
     generation: int
+    engine: bytes
     published: dict[str, OutputPosition]
     open_recourses: Counter[str]
     is_unfinished: bool
@@ -133,6 +139,7 @@ class PartitionProcessor:
         self._programs = programs
         self._publisher = publisher
         self._metrics = ProcessorMetrics(metrics, programs, clock_ms)
+        self._clock_ms = clock_ms
         self._config = config
         self._observe = observe
         self._wait_until_valid = wait_until_valid
@@ -208,7 +215,15 @@ class PartitionProcessor:
         # Step 1: read portions of whole records, because outputs are numbered within a record.
         entries: list[Entry] = []
         for record in records:
-            entries.extend(read_entries(record))
+            read = read_entries(record)
+            try:
+                check_declared_engine(read)
+            except HandoverError:
+                # What stands before it is this engine's.
+                if entries:
+                    await self._fold_and_commit(owned, entries)
+                raise
+            entries.extend(read)
             if len(entries) >= self._config.portion_entries:
                 await self._fold_and_commit(owned, entries)
                 entries = []
@@ -248,7 +263,8 @@ class PartitionProcessor:
         self._measure(owned, effects, unpublished, len(entries), seconds)
 
     async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
-        records = records_of(emissions, self._topics, owned.state.partition, b"%d" % owned.generation)
+        written_by = b"%d" % owned.generation, owned.engine
+        records = records_of(emissions, self._topics, owned.state.partition, *written_by)
         await self._wait_until_valid()
         publishing = asyncio.ensure_future(self._publisher.publish(records))
         await asyncio.sleep(0)
@@ -274,7 +290,8 @@ class PartitionProcessor:
 
     async def _open_partition(self, journal: TopicPartition) -> _Partition:
         path = self._config.directory / f"{journal.topic}-{journal.partition}.sqlite"
-        ledger, journal_end, newest = await self._recovery.open(path, journal, self._journal_end)
+        check = partial(self._check_handover, path)
+        ledger, journal_end, newest = await self._recovery.open(path, journal, self._journal_end, check)
         try:
             owned = await self._restore_partition(ledger, journal, journal_end)
         except BaseException:
@@ -299,8 +316,9 @@ class PartitionProcessor:
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
-        marks = {topic: await self._high_water_mark(topic, journal.partition) for topic in self._topics.outputs}
-        for topic, (position, _) in marks.items():
+        marks = await self._high_water_marks(journal.partition)
+        check_handover(f"ledger {ledger.path}", state.offset, marks)
+        for topic, (position, _, _) in marks.items():
             if position.offset >= journal_end:
                 raise LedgerError(
                     f"topic {topic} partition {journal.partition} holds outputs of journal offset {position.offset}, "
@@ -309,14 +327,28 @@ class PartitionProcessor:
         await self._check_inputs(ledger, state.positions)
         if state.offset == journal_end:
             await check_given_specs(self._programs, state, self._publisher, self._topics)
+        await self._declare_engine(ledger, journal)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
         behind = {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra={**extra, **behind})
         _tell_models(state, self._programs, sorted(self._programs))
         return _Partition(
-            ledger, journal_end, state, generation, published, ledger.open_recourses(), state.is_unfinished
+            *(ledger, journal_end, state, generation, ledger.engine.header(), published),
+            *(ledger.open_recourses(), state.is_unfinished),
         )
+
+    async def _check_handover(self, path: Path, ledger: LedgerMeta) -> None:
+        """Raise ``HandoverError`` where this version must not go on with a ledger or snapshot."""
+        check_handover(f"ledger {path}", ledger.offset, await self._high_water_marks(ledger.partition))
+
+    async def _declare_engine(self, ledger: Ledger, journal: TopicPartition) -> None:
+        """Declare in the journal that another engine goes on from here, where one has folded before."""
+        if ledger.committed[0] and ledger.engine.version != ENGINE_VERSION:
+            await self._publisher.publish(list(engine_records(*journal, ENGINE_VERSION, self._clock_ms())))
+
+    async def _high_water_marks(self, partition: int) -> dict[str, HighWaterMark]:
+        return {topic: await self._high_water_mark(topic, partition) for topic in self._topics.outputs}
 
     async def _high_water_mark(self, topic: str, partition: int) -> HighWaterMark:
         """How far an output partition has been written. Its last record need not be the furthest: records of a former

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from onward.streams.outputs.emission import GENERATION
+from onward.streams.outputs.emission import ENGINE, GENERATION
 from onward.streams.records import Headers
 
 Dump = list[str]
@@ -48,5 +48,5 @@ def dump(ledger: Path) -> Dump:
 
 
 def without_generation(headers: Headers) -> Headers:
-    """Drop the header that counts how often the writer was started."""
-    return tuple(header for header in headers if header[0] != GENERATION)
+    """Drop the headers that count how often the writer was started, and say which engine it has."""
+    return tuple(header for header in headers if header[0] not in (GENERATION, ENGINE))

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ....schemas.events import RawSpec
 from ...errors import LedgerError
+from ...journal.engine_lines import is_engine_line
 from ...journal.entries import Entry
 from ...programs.announced_spec import SPEC_REFUSED, read_spec
 from ...programs.spec_changes import SpecRefusedError
@@ -41,7 +42,7 @@ class SpecHandler(Handler):
 
 def _declare(event: RawSpec, fold: Fold) -> None:
     state = fold.state
-    if event.program in state.programs:
+    if event.program in state.programs or is_engine_line(event):
         return
     given = state.given_program(event.program)
     try:
