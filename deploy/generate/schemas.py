@@ -29,6 +29,7 @@ SCHEMA_FORMAT = "application/schema+json;version=draft-2020-12"
 OUTPUT_HEADERS = {
     "onward_position": "The journal offset that caused the event, and the event's number among those it caused.",
     "onward_generation": "Counts the owners that the partition has had; readers may ignore it.",
+    "onward_engine": "The engine's version, and the journal offset from which on it folds; readers may ignore it.",
 }
 JOURNAL = "Everything that came in, in the one order that state is computed from. Internal."
 JOURNAL_TITLE = "Events in the order in which they are applied"

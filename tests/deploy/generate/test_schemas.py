@@ -151,7 +151,11 @@ def test_every_event_has_an_example():
 
 def test_published_headers_fit_their_schema():
     headers = cloud_event_headers("id", "onward", ce_type(events.Recourse), 0)
-    given = {name: value.decode() for name, value in headers} | {"onward_position": "1.0", "onward_generation": "1"}
+    given = {name: value.decode() for name, value in headers} | {
+        "onward_position": "1.0",
+        "onward_generation": "1",
+        "onward_engine": "17.0",
+    }
     check = validator(ASYNCAPI["components"]["messages"]["recourse"]["headers"])
     check.validate(given)
     for name in given:
