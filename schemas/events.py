@@ -428,6 +428,26 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
         return "\n".join([f"{self.application}: {ways}{until}{enough}{satisfied}{unsuited}", *told])
 
 
+class Reason(Suggested, frozen=True, gc=False):
+    """A principal reason of a decision against a person, in words.
+
+    ``feature`` is absent where no feature is the reason, such as a lack of places. ``value`` is the person's own; it is
+    absent where the application did not give it, and of personal data (``pii``).
+
+    Examples
+    --------
+    >>> print(Reason("income is too low", "income", 12))
+    income is too low
+    """
+
+    text: str
+    feature: str | UnsetType = UNSET
+    value: Value | UnsetType = UNSET
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none"):
     """A rejected application without any option, with the rule that excluded the last candidates.
 
@@ -437,7 +457,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
 
     ``detail`` is a sentence for the person. ``advice`` is for the program's owners: the smallest relaxation of the spec
     that gives the person an option. It is absent where none is known, and in events of older versions, whose ``detail``
-    holds it.
+    holds it. ``reasons`` are those of the decision, as in ``ModelDecision``.
 
     Examples
     --------
@@ -468,6 +488,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     valid_from: str | UnsetType = UNSET
     expires_at: str | UnsetType = UNSET
     advice: str | UnsetType = UNSET
+    reasons: tuple[Reason, ...] | UnsetType = UNSET
 
     @property
     def heading(self) -> str:
@@ -543,6 +564,9 @@ class ModelDecision(Struct, frozen=True, gc=False):
 
     In a program with rounds, who is approved got a place in ``round``. ``score`` is the one under ``model``, None where
     the model cannot score the features. ``threshold`` is the lowest score that got a place, 0 when nobody was rejected.
+
+    ``reasons`` are the principal reasons why an application is rejected, four at most and the foremost first. They are
+    absent where it is approved, and where the model's bundle does not tell what people whom it approves are like.
     """
 
     program: str
@@ -556,6 +580,7 @@ class ModelDecision(Struct, frozen=True, gc=False):
     round: int | UnsetType = UNSET
     score: float | UnsetType | None = UNSET
     threshold: float | UnsetType = UNSET
+    reasons: tuple[Reason, ...] | UnsetType = UNSET
 
 
 class Coverage(Struct, frozen=True, gc=False):

@@ -147,6 +147,13 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "program",
             "reason",
         ),
+        _flow(
+            "Protected reasons",
+            "Rejections of which a feature that the spec protects would be a principal reason; should be none.",
+            "onward_protected_reasons_total",
+            "program",
+            "feature",
+        ),
         _panel(
             "Time to an answer",
             "From the application's record time to the acknowledged recourse.",

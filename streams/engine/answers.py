@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
-from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Recourse, Step
+from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step
 from ...schemas.headers import format_time
 from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import steps_of
 from ..programs.program import Program
+from ..programs.reasons import PersonReasons
 from .assessment import Assessment, ElicitedAnswers, SelectedOption
 from .cases import APPROVED, NO_RECOURSE, OPEN, Case, CaseOption
 from .contract import apply_waiting, timer_handlers
@@ -37,7 +38,7 @@ from .state import CurrentModel
 PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""
 
-Reason = tuple[str, str]
+Refusal = tuple[str, str]
 """The reason why a person gets no options, and a sentence."""
 
 
@@ -47,15 +48,17 @@ class DecidedCase(NamedTuple):
     ``assessment`` holds the options of a rejected one; it may be None where they get none for the reason ``refusal``.
     Options that were picked ahead are ``selected``, or those of ``fold.ahead`` for the entry at ``position``. Without
     either they are picked when the person is answered. ``elicited`` is what is known of somebody who could be asked.
+    ``reasons`` are why the program's own model rejects them, None where that is not known.
     """
 
     case: Case
     approved: bool
     assessment: Assessment | None = None
-    refusal: Reason | None = None
+    refusal: Refusal | None = None
     position: JournalPosition | None = None
     selected: tuple[SelectedOption, ...] | None = None
     elicited: ElicitedAnswers | None = None
+    reasons: PersonReasons | None = None
 
 
 class Terms:
@@ -143,10 +146,18 @@ def publish_decision(person: DecidedCase, program: Program, fold: Fold, **of_rou
         spec=program.sha256,
         applicant=case.applicant,
         model_sha256=bundle.manifest_sha256,
+        reasons=_told(person),
         **of_round,
     )
+    if person.reasons is not None and not person.approved:
+        for feature in person.reasons.withheld:
+            fold.count("protected_reasons", name, feature)
     count_decision(program, fold, approved=person.approved)
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
+
+
+def _told(person: DecidedCase) -> tuple[Reason, ...] | UnsetType:
+    return UNSET if person.approved or person.reasons is None else person.reasons.told
 
 
 def count_decision(program: Program, fold: Fold, *, approved: bool) -> None:
@@ -355,5 +366,6 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
         detail=why.detail,
         applicant=case.applicant,
         advice=why.advice or UNSET,
+        reasons=_told(person),
         **model.signature,
     )

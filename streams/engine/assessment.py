@@ -21,6 +21,7 @@ from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import ChangedCodes, Problem, Values
 from ..journal.entries import JournalPosition
 from ..programs.program import Program
+from ..programs.reasons import PersonReasons
 from .state import CurrentModel
 
 Array = NDArray[np.float64]
@@ -68,7 +69,8 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
     """One person: raw values, score under the current model, and where their options are in a batch.
 
     ``batch`` is None for an approved person. ``changed`` is what the options of the batch change, None where they copy
-    instances. ``asked`` are the plans of which the batch has the targets, where the person was asked.
+    instances. ``asked`` are the plans of which the batch has the targets, where the person was asked. ``reasons`` are
+    those of somebody whom the program's own model rejects here; None where they are not known.
     """
 
     values: Values
@@ -77,6 +79,7 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
     row: int = 0
     changed: ChangedCodes | None = None
     asked: AskedPlans | None = None
+    reasons: PersonReasons | None = None
 
     @property
     def approved(self) -> bool:
@@ -144,6 +147,7 @@ def assess(
             assessed[key] = Assessment(values, score)
         else:
             rejected.append(index)
+    reasons = _reasons(model, read, encoded, rejected)
     block = max(1, BATCH_PAIRS // max(1, len(program.arms)))
     for start in range(0, len(rejected), block):
         piece = rejected[start : start + block]
@@ -151,8 +155,27 @@ def assess(
         changed = program.changed_codes(batch)
         for row, index in enumerate(piece):
             key, values, _ = read[index]
-            assessed[key] = Assessment(values, scores[index], batch, row, changed)
+            why = reasons.get(index)
+            assessed[key] = Assessment(values, scores[index], batch, row, changed, reasons=why)
     return assessed
+
+
+def _reasons(
+    model: CurrentModel, read: Sequence[tuple[object, Values, bool | None]], encoded: Array, rejected: Sequence[int]
+) -> Mapping[int, PersonReasons]:
+    """The reasons of the rejected, by their index, whom the model itself decides about; nothing where it knows none."""
+    decided = [index for index in rejected if read[index][2] is None]
+    if not decided or model.reasons is None:
+        return {}
+    values = [read[index][1] for index in decided]
+    return dict(zip(decided, model.reasons.of(values, encoded[decided]), strict=True))
+
+
+def reasons_of(model: CurrentModel, people: Sequence[Values]) -> Sequence[PersonReasons | None]:
+    """The reasons of people whom a model has rejected; None where it knows none."""
+    if not people or model.reasons is None:
+        return [None] * len(people)
+    return model.reasons.of(people, model.program.codec.encode_read(people))
 
 
 def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:

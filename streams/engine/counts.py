@@ -21,6 +21,9 @@ COUNTS: dict[str, Count] = {
     "duplicates": Count("Repeated events that were left out.", ("event",)),
     "applications": Count("Applications accepted.", ("program",)),
     "decisions": Count("Decisions, approved or rejected.", ("program", "decision")),
+    "protected_reasons": Count(
+        "Decisions against people of which a protected feature would be a principal reason.", ("program", "feature")
+    ),
     "recourses": Count("Answers to rejected people, recourse or none.", ("program", "kind")),
     "no_recourse": Count("Rejected people without a recourse.", ("program", "reason")),
     "picks": Count(

@@ -14,6 +14,7 @@ from ..errors import LedgerError
 from ..journal.entries import Entry
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
+from ..programs.reasons import RejectionReasons, reasons_under
 from ..records import TopicPartition
 from .program_state import ProgramState
 from .shards import Shard, ShardKey
@@ -41,6 +42,15 @@ class CurrentModel:
         """A model of a program."""
         generator, objective = program.generator_under(bundle), program.objective_under(bundle)
         return cls(program, bundle, generator, objective, program.promise_under(bundle))
+
+    @cached_property
+    def reasons(self) -> RejectionReasons | None:
+        """What finds the reasons of people whom it rejects.
+
+        None where another system decides, and where its bundle does not tell what people whom it approves are like.
+        """
+        program = self.program
+        return reasons_under(self.bundle, program.codec) if program.spec.decisions == "model" else None
 
     @cached_property
     def signature(self) -> Mapping[str, Any]:

@@ -117,6 +117,7 @@ def drifted(what: str) -> dict[str, str]:
     return {f'onward_drift_detected_total{{program="grants", drifted="{what}"}}': "0+0x9 1+0x120"}
 
 
+PROTECTED = 'onward_protected_reasons_total{program="grants", feature="sex"}'
 UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
@@ -154,6 +155,9 @@ CASES = (
     Case("few outcomes are known", rewards(0.8, 498), "30m", ()),
     Case("a feature helps less than expected", feature(0.5, 0.2), "11m", ("OnwardFeatureHelpsLess",)),
     Case("it may help as expected", feature(0.3, 0.2), "30m", ()),
+    Case("a protected feature decides", {PROTECTED: "_x9 1+0x120"}, "20m", ("OnwardProtectedReason",)),
+    Case("it decides again", {PROTECTED: "5+0x9 6+0x120"}, "20m", ("OnwardProtectedReason",)),
+    Case("it decided two days ago", {PROTECTED: "1+0x60"}, "49h", (), "1h"),
     Case("rewards have drifted", drifted("rewards"), "20m", ("OnwardRewardsDrifted",)),
     Case("rewards drifted long ago", drifted("rewards"), "80m", ()),
     Case("thresholds have drifted", drifted("threshold"), "20m", ()),

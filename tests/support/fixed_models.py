@@ -65,6 +65,7 @@ def write_model(
     rows = rows or [drawn_person(random) for _ in range(60)]
     X = codec.encode_many(rows)
     accepted = X @ WEIGHTS + bias > 0.0
+    approved = [row for row, good in zip(rows, accepted.tolist(), strict=True) if good]
     policy = written(folder.with_suffix(".npz"), constant(0.4))
     again = [_model(bias + shift, trees, tilt) for shift, tilt in random.normal(0.0, 0.05, (12, 2)).round(6).tolist()]
     write_bundle(
@@ -73,7 +74,7 @@ def write_model(
         codec.columns,
         version=folder.name,
         estimator=_stump(bias, 0.0) if trees else _regression(bias),
-        instances=[row for row, good in zip(rows, accepted.tolist(), strict=True) if good][: spec.candidates],
+        instances=approved[: spec.candidates],
         reference=rows,
         metrics={},
         margin=0.05,
@@ -83,6 +84,7 @@ def write_model(
         ),
         goal_policy=policy.read_bytes(),
         improvement=FittedImprovement(_prior(), Calibration(0.2, 0.8, ((0.5, 0.5, 30),))) if improves else None,
+        approved=approved,
     )
 
 

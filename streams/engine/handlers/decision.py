@@ -72,7 +72,7 @@ def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fol
         return
     if person.approved is not None:
         case.decision_event_id, case.time_ms = entry.id, max(case.time_ms, entry.time_ms)
-    decided = DecidedCase(case, assessment.approved, assessment, position=entry.position)
+    decided = DecidedCase(case, assessment.approved, assessment, position=entry.position, reasons=assessment.reasons)
     model = fold.state.model(program)
     answer_people([decided], QuestionTerms(model) if program.asks and fold.state.asks else Terms(model), fold)
 

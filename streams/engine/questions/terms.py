@@ -13,7 +13,7 @@ from ....schemas.events import ExecutionSource, NoRecourse, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
 from ..answers import DecidedCase, Terms, answer_people, recourse_id
-from ..assessment import ElicitedAnswers, Person, SelectedOption, assess
+from ..assessment import ElicitedAnswers, Person, SelectedOption, assess, reasons_of
 from ..cases import ASKED, Case, QuestionLog
 from ..fold import Fold
 from ..picks.pick import REGRET_DTYPE, update_preferences
@@ -124,6 +124,6 @@ def go_on(case: Case, program: Program, fold: Fold, *, asks: bool = True) -> Non
     person = (
         DecidedCase(case, approved=False, refusal=(assessed.reason, assessed.detail))
         if isinstance(assessed, Problem)
-        else DecidedCase(case, approved=False, assessment=assessed)
+        else DecidedCase(case, approved=False, assessment=assessed, reasons=reasons_of(model, [assessed.values])[0])
     )
     answer_people([person], QuestionTerms(model, asks=asks), fold)

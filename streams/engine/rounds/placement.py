@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from ....agents.options import OptionBatch
 from ....agents.reached import reaches_score
+from ....agents.reasons import MOST_REASONS
 from ....agents.scores import digits_apart
 from ....schemas.encoding import Problem
-from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus
+from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus, Reason
 from ....schemas.headers import format_time
-from ..answers import DecidedCase, Reason, Terms, answer_people, no_options, publish_decision
+from ...programs.reasons import PersonReasons
+from ..answers import DecidedCase, Refusal, Terms, answer_people, no_options, publish_decision
 from ..applicants import count_ignored
-from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess
+from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess, reasons_of
 from ..cases import Case
 from ..fold import Fold
 from ..promises.ending import publish_promise_end
@@ -31,6 +33,7 @@ from .result import competing, have_place, scores_of
 from .state import Closing, Member, ProgramRounds
 
 APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
+TOO_FEW_PLACES = "round {} had fewer places than there were people who qualify"
 
 Assessed = Mapping[str, Assessment | Problem]
 
@@ -159,16 +162,51 @@ def _decided(
     known = terms.closing.goal is not None
     assessed = assess(terms.program, terms.model, people, partial(success_of, terms.rounds)) if known else {}
     selected = _steps(names, refusals, assessed, terms, fold)
+    reasons = _reasons(rejected, cases, terms, fold) if terms.program.spec.decisions == "model" else {}
     for member in members:
         name = member.name
         assessment = assessed.get(name)
         assert not isinstance(assessment, Problem), f"{name} was scored"
         yield DecidedCase(
-            cases[name], terms.have_place[name], assessment, refusals.get(name), selected=selected.get(name)
+            cases[name],
+            terms.have_place[name],
+            assessment,
+            refusals.get(name),
+            selected=selected.get(name),
+            reasons=reasons.get(name),
         )
 
 
-def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
+def _reasons(
+    rejected: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
+) -> Mapping[str, PersonReasons]:
+    """Why members have no place, by name.
+
+    Of those whom the model would approve it is first that there were too few places. Then, and of the others, it is
+    their features. Who did not compete has that as the only reason.
+    """
+    program, number = terms.program, terms.closing.number
+    compete = [member for member in rejected if terms.competing[member.name]]
+    people = [program.codec.read(cases[member.name].features_json) for member in compete]
+    values = [own for own in people if not isinstance(own, Problem)]
+    assert len(values) == len(compete), "who competes was scored"
+    reasons: dict[str, PersonReasons] = {}
+    for member, own in zip(compete, reasons_of(fold.state.model(program), values), strict=True):
+        assert member.score is not None, "who competes was scored"
+        qualifies = program.approves(np.array([member.score])).item()
+        lack = (Reason(TOO_FEW_PLACES.format(number)),) if qualifies else ()
+        if own is not None or lack:
+            told, withheld = own or PersonReasons(())
+            reasons[member.name] = PersonReasons((*lack, *told)[:MOST_REASONS], withheld)
+    for member in rejected:
+        if not terms.competing[member.name]:
+            twice = member.name in terms.closing.duplicate_applications
+            _, detail = APPLIED_TWICE if twice else NO_SCORE
+            reasons[member.name] = PersonReasons((Reason(detail),))
+    return reasons
+
+
+def _refusal(member: Member, terms: RoundTerms) -> Refusal | None:
     """The reason why a rejected member gets no options; None where they compete for the next goal."""
     if member.name in terms.closing.duplicate_applications:
         return APPLIED_TWICE
@@ -183,7 +221,7 @@ def _refusal(member: Member, terms: RoundTerms) -> Reason | None:
 
 
 def _steps(
-    names: Sequence[str], refusals: Mapping[str, Reason], assessed: Assessed, terms: RoundTerms, fold: Fold
+    names: Sequence[str], refusals: Mapping[str, Refusal], assessed: Assessed, terms: RoundTerms, fold: Fold
 ) -> Mapping[str, tuple[SelectedOption, ...]]:
     """The picks of the next steps of the program's shard, in the order of the names."""
     program = terms.program

@@ -32,6 +32,7 @@ from ....schemas.problems import JSON_ERRORS
 from ....schemas.spec import Feature, FeatureType
 from ...errors import ModelError, one_line
 from ..models.scoring import DecisionModel
+from .baseline import baseline_of, misfit_of_baseline
 from .goal_policy import load_goal_policy
 from .improvement import load_improvement
 from .manifest import BundleFile, FeatureColumn, Manifest
@@ -58,7 +59,8 @@ class ModelBundle:
     ``reference`` are raw rows with the values of the population, feature by feature; in bundles of older versions they
     are people. ``retrains`` are models of resamples of the data, by which promises are measured: every second one takes
     no part in choosing options. ``goal_policy`` is the learned policy of a goal for rounds, and ``improvement`` says
-    whether changes help.
+    whether changes help. ``baseline`` are the typical values of people whom the model approves; in bundles of older
+    versions those of its instances, and None where it has none.
     """
 
     version: str
@@ -71,6 +73,7 @@ class ModelBundle:
     retrains: Sequence[DecisionModel] = ()
     goal_policy: Actor | None = None
     improvement: Improvement | None = None
+    baseline: Mapping[str, Value] | None = None
 
     def artefact(self, name: str) -> Any:
         """An artefact that a choice or a goal for rounds ``needs``, None where the bundle lacks it."""
@@ -117,20 +120,21 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
     if codec is not None:
         _check_scales(address, manifest.features, codec.features)
     model, retrains, policy, improvement = manifest.model, manifest.retrains, manifest.goal_policy, manifest.improvement
-    width = len(columns)
+    width, instances = len(columns), _rows(folder, manifest, manifest.instances, read_rows)
     return ModelBundle(
         version=manifest.version,
         address=address,
         manifest_sha256=digest,
         manifest=manifest,
         model=_loaded(folder, model, lambda file: read_model(model.file, file, width, manifest.onnx, codec)),
-        instances=_rows(folder, manifest, manifest.instances, read_rows),
+        instances=instances,
         reference=_population(folder, manifest),
         retrains=_loaded(folder, retrains, lambda file: load_retrains(file, width, codec)) if retrains else (),
         goal_policy=_loaded(folder, policy, load_goal_policy) if policy else None,
         improvement=_loaded(folder, improvement, lambda file: load_improvement(file, improvement.method, width))
         if improvement
         else None,
+        baseline=_baseline(address, manifest, instances, codec),
     )
 
 
@@ -240,6 +244,23 @@ def _population(folder: _Folder, manifest: Manifest) -> Rows:
     if manifest.reference:
         return _rows(folder, manifest, manifest.reference, read_rows)
     return _rows(folder, manifest, manifest.population, read_population) if manifest.population else []
+
+
+def _baseline(
+    address: str, manifest: Manifest, instances: Rows, codec: FeatureCodec | None
+) -> Mapping[str, Value] | None:
+    """The baseline of reasons; None where there is none.
+
+    Raises ``ModelError`` where the manifest has one of other features or values than the program's.
+    """
+    is_told = manifest.baseline is not UNSET
+    baseline = manifest.baseline if is_told else baseline_of(instances, manifest.features)
+    misfit = None if codec is None or not baseline else misfit_of_baseline(baseline, codec)
+    if misfit is None:
+        return baseline or None
+    if is_told:
+        raise ModelError(f"{address}: the baseline of its reasons does not fit the spec: {misfit}")
+    return None
 
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ....agents.promises import RetrainsPromise
-from ....schemas.events import Identifier, ProgramName
+from ....schemas.events import Identifier, ProgramName, Value
 from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
 
@@ -100,7 +100,8 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
-    ``improvement`` says which changes help (``agents/improvement/``). ``verifier`` belongs to a former choice and is
+    ``improvement`` says which changes help (``agents/improvement/``). ``baseline`` is what people of the data whom the
+    model approves are typically like (``baseline.py``). ``verifier`` belongs to a former choice and is
     not read.
     """
 
@@ -120,6 +121,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     goal_policy: BundleFile | UnsetType = UNSET
     improvement: ImprovementFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET
+    baseline: dict[Name, Value] | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     metrics: dict[str, float] = {}
     libraries: dict[str, str] = {}

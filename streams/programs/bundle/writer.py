@@ -19,6 +19,7 @@ from ....schemas.events import Value
 from ....schemas.spec import ProgramSpec
 from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
+from .baseline import baseline_of
 from .improvement import FittedImprovement, dump_improvement
 from .manifest import MANIFEST, BundleFile, FeatureColumn, ImprovementFile, Manifest, PromiseCalibration
 from .model_files import model_file
@@ -51,6 +52,7 @@ def write_bundle(
     promise_calibration: PromiseCalibration | UnsetType = UNSET,
     goal_policy: bytes | None = None,
     improvement: FittedImprovement | None = None,
+    approved: Rows = (),
 ) -> Manifest:
     """Write a bundle to a folder that does not exist yet (or is empty); it appears whole or not at all.
 
@@ -58,7 +60,8 @@ def write_bundle(
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
     its data (``retrains.py``), ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, and
-    ``improvement`` says whether changes help. Raises ``UsageError`` when the folder is not empty or cannot be written,
+    ``improvement`` says whether changes help. ``approved`` are raw rows that the model approves, of which the baseline
+    of reasons is kept. Raises ``UsageError`` when the folder is not empty or cannot be written,
     ``ModelError`` when a model could not be loaded again.
     """
     types = {feature.name: feature.type for feature in spec.features}
@@ -79,12 +82,13 @@ def write_bundle(
         helps = ImprovementFile(file.file, file.size, file.sha256, *measured)
     # Both come from real people. A generator that does not look at instances is given none.
     rows = instances if candidates.registry[spec.policy.generator].uses_instances else ()
+    features = tuple(map(FeatureColumn.of, spec.features))
     manifest = Manifest(
         program=spec.program,
         version=version,
         estimator=model.estimator,
         columns=columns,
-        features=tuple(map(FeatureColumn.of, spec.features)),
+        features=features,
         model=kept(f"model{model.ending}", model.content),
         instances=kept("instances.csv", write_rows(rows, types)),
         population=kept("population.json", msgspec.json.encode(population_of(reference, types))),
@@ -93,6 +97,7 @@ def write_bundle(
         goal_policy=UNSET if goal_policy is None else kept("goal.npz", goal_policy),
         improvement=helps,
         onnx=model.onnx,
+        baseline=baseline_of(approved, features) or UNSET,
         margin=margin,
         metrics=dict(metrics),
         libraries={name: importlib.metadata.version(name) for name in LIBRARIES[model.ending]},

@@ -122,6 +122,7 @@ def import_model(
         retrains=again,
         goal_policy=policy,
         improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
+        approved=[table.rows[index] for index in np.flatnonzero(approved)],
         metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
     )
 

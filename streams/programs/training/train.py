@@ -121,6 +121,7 @@ def train(
     rejected = table.X[recourse][~accepted(scores, threshold)]
     prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
     unseen = np.concatenate([recourse, held_out])
+    approved = unseen[accepted(model.score(table.X[unseen]), threshold)]
     refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
     unsaved = unsaved_program(codec, model.score, kept, reference, prior)
     margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
@@ -150,6 +151,7 @@ def train(
         promise_calibration=calibration,
         goal_policy=policy,
         improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
+        approved=[table.rows[index] for index in approved],
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
         | measured
