@@ -15,11 +15,14 @@ import msgspec
 
 from .problems import JSON_ERRORS
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A string of JSON, or one without an end: else each quotation mark in it would be tried as the beginning of one."""
 _ESCAPE = b"\\"
 _CACHED_BYTES = 200
 """A longer string is not a name that comes again."""
 _SHORT_CHARACTERS = 64
+_OUT_OF_ORDER = {code: unicodedata.normalize("NFD", chr(code)) for code in (0x0344, 0x0F73, 0x0F75, 0x0F81)}
+"""The characters that decompose into combining characters only. Unicode promises that there will be no more."""
 MOST_EXPANSION = 4
 """The most characters that one of normal form C may be written with."""
 
@@ -36,6 +39,7 @@ def _in_canonical_order(text: str) -> str:
 
     ``unicodedata`` sorts them too, in quadratic time: 260 kB of them took it 19 s.
     """
+    text = text.translate(_OUT_OF_ORDER)
     runs = groupby(text, key=lambda character: unicodedata.combining(character) > 0)
     return "".join(["".join(sorted(run, key=unicodedata.combining) if combining else run) for combining, run in runs])
 

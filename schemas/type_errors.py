@@ -30,6 +30,9 @@ PLAIN_WORDS = {
     "int | float | str": "a number or a text",
     "float | str": "a number or a text",
 }
+_STEP = re.compile(r"\.([^.\[\]`]+)|\[(\d+)\]")
+_UNQUOTED_NUMBER = re.compile(r"Expected `str(?: \| null)?`, got `(?:int|float|bool)`")
+_IN_BACKTICKS = re.compile(r"`([^`]+)`")
 MATCHING = " matching regex "
 PATTERN_WORDS = {
     "[a-z0-9]": "of at most 63 lower-case letters, digits, '.', '_' and '-' that begins with a letter or digit",
@@ -138,11 +141,11 @@ def _between(kind: Any, value: Any) -> str | None:
 def _explain(error: msgspec.ValidationError) -> tuple[Path, str]:
     """The path and message of a msgspec error, in the words of YAML."""
     message, _, place = str(error).partition(" - at `$")
-    path: Path = tuple(int(index) if index else name for name, index in re.findall(r"\.([^.\[\]`]+)|\[(\d+)\]", place))
-    text = bool(re.match(r"Expected `str(?: \| null)?`, got `(?:int|float|bool)`", message))
+    path: Path = tuple(int(index) if index else name for name, index in _STEP.findall(place))
+    text = bool(_UNQUOTED_NUMBER.match(message))
     if message == "Invalid ISO8601 duration":
         message += ": write one such as P90D"
-    plain = re.sub(r"`([^`]+)`", lambda match: _in_plain_words(match[1]), message)
+    plain = _IN_BACKTICKS.sub(lambda match: _in_plain_words(match[1]), message)
     expected, matching, pattern = plain.partition(MATCHING)
     if matching:
         begins = (words for begin, words in PATTERN_WORDS.items() if pattern.strip("'^").startswith(begin))

@@ -52,6 +52,7 @@ NOTHING_CHANGES = (
 )
 FEW_CHANGES = 3
 MOST_LABELS = 50
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 
 
 class Draft(NamedTuple):
@@ -145,5 +146,5 @@ def _no_features(raw: RawTable, left_out: Mapping[str, str]) -> TableError:
 
 
 def _program_name(file: Path) -> str:
-    name = re.sub(r"[^a-z0-9._-]+", "-", file.stem.lower()).strip("-._")[:63]
+    name = _NOT_IN_NAMES.sub("-", file.stem.lower()).strip("-._")[:63]
     return text(name or "program")

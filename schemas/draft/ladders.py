@@ -18,11 +18,12 @@ LADDERS = tuple(
     )
 )
 FEWEST_LEVELS = 3
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 def levels_of(texts: Iterable[str]) -> list[str] | None:
     """The distinct texts from lowest to highest, when they are at least three rungs of one ladder."""
-    rungs = {text: re.sub(r"[\W_]+", " ", text).strip().lower() for text in set(texts)}
+    rungs = {text: _NO_LETTERS.sub(" ", text).strip().lower() for text in set(texts)}
     if len(rungs) < FEWEST_LEVELS or len(set(rungs.values())) < len(rungs):
         return None
     ladder = next((ladder for ladder in LADDERS if set(rungs.values()) <= set(ladder)), None)

@@ -12,8 +12,8 @@ from ..spec import ProgramSpec
 from .features import COUNTED
 from .names import is_personal, words_of
 
-_MARKED = re.compile(r"\s*-.*#.*\bdecide\b")
-_MARKED_LABEL = re.compile(r"label:.*#.*\bdecide\b")
+_MARKED = re.compile(r"\s*-[^#]*+#.*\bdecide\b")
+_MARKED_LABEL = re.compile(r"label:[^#]*+#.*\bdecide\b")
 
 
 def undecided_lines(text: str) -> list[int]:

@@ -70,12 +70,13 @@ UNWANTED = _words("default defaulted chargeoff fraud churn churned bad delinquen
 AFFIRMED, DENIED = _words("yes y true t"), _words("no n false f")
 """Values of a label that mean 1 and 0."""
 
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 BAD_NAME = "the column needs a printable name of 1 to 100 characters, no quotation mark or backslash among them"
 
 
 def words_of(name: str) -> frozenset[str]:
     """The words of a name in lower case: ``DebtsOf_Others`` has debts, of and others."""
-    return frozenset(word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
+    return frozenset(word.lower() for word in _WORD.findall(name))
 
 
 def is_personal(words: frozenset[str]) -> bool:

@@ -23,6 +23,8 @@ from ...schemas.type_errors import json_type_error
 from ..programs.program import Program
 from ..records import Record
 
+_NULL = re.compile(rb'"([a-z_]+)"[ \t\n\r]*:[ \t\n\r]*null')
+"""A field that is given as null."""
 DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -130,7 +132,7 @@ class _Shape:
     def __init__(self, kind: Kind) -> None:
         struct = kind.body or kind.structs[0]
         fields = msgspec.structs.fields(struct)
-        self._optional = [(field.name, field.default, _null_of(field.name)) for field in fields if not field.required]
+        self._optional = [(field.name, field.default) for field in fields if not field.required]
         self._required = len(fields) - len(self._optional)
         self._identifiers = identifier_fields(struct)
 
@@ -147,9 +149,9 @@ class _Shape:
         # Most events have the required keys only, and each once.
         if data.count(b":") == keys:
             return None
-        keys += sum(getattr(body, name) != default for name, default, _ in self._optional)
-        nulls = [null for name, default, null in self._optional if getattr(body, name) == default and null.search(data)]
-        return repeated_key(data, keys + len(nulls))
+        nulls = {name.decode() for name in _NULL.findall(data)}
+        keys += sum(getattr(body, name) != default or name in nulls for name, default in self._optional)
+        return repeated_key(data, keys)
 
     def unprintable(self, body: Any) -> Problem | None:
         """The first identifier with a character that cannot be printed."""
@@ -164,8 +166,3 @@ def _longest_name(program: Program) -> int:
     """The characters of the longest text of an application that means anything to a program."""
     features = program.spec.features
     return max(len(text) for one in features for text in (one.name, *(one.categories or ()), *(one.levels or ())))
-
-
-def _null_of(field: str) -> re.Pattern[bytes]:
-    """Finds a field that is given as null."""
-    return re.compile(rb'"%s"[ \t\n\r]*:[ \t\n\r]*null' % field.encode())

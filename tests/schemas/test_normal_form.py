@@ -15,7 +15,7 @@ from onward.schemas import normal_form as module
 from onward.schemas.normal_form import MOST_EXPANSION, json_in_normal_form, normal_form
 
 LONGEST = 200
-MARKS = "\u0301\u0316\u0327\u0308\u0344\u1dce"
+MARKS = "\u0301\u0316\u0327\u0308\u0344\u1dce\u0f71\u0f73\u0f81"
 """Combining characters of several classes; one is two in normal form."""
 
 
@@ -26,6 +26,17 @@ def test_it_is_that_of_the_standard_library(text):
 
 def test_a_character_is_never_written_with_more():
     assert max(len(unicodedata.normalize("NFD", chr(code))) for code in range(sys.maxunicode + 1)) == MOST_EXPANSION
+
+
+def test_the_characters_that_are_only_combining_characters_are_known():
+    every = {
+        code: unicodedata.normalize("NFD", chr(code))
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.decomposition(chr(code)) and chr(code) != unicodedata.normalize("NFD", chr(code))
+    }
+    assert {code: text for code, text in every.items() if len(text) > 1 and all(map(unicodedata.combining, text))} == (
+        module._OUT_OF_ORDER
+    )
 
 
 @pytest.fixture

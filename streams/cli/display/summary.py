@@ -27,7 +27,8 @@ from .words import mean, percentage, right
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
 BAR_WIDTH = 40
-SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+_FONT = re.compile(r"@font-face \{\{[^}]*+\}\}\s*")
+SVG_FORMAT = _FONT.sub("", CONSOLE_SVG_FORMAT)
 """rich's format without the fonts that it would load from a server."""
 
 

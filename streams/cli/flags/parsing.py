@@ -29,7 +29,7 @@ FLAG_METAVARS = {"--parameter": "NAME=NUMBER"}
 
 EMPTY_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
 QUOTES_AND_SPACES = str.maketrans("", "", "' ")
-TUPLE_DEFAULT = re.compile(r"\(default: \(([^)]+)\)\)")
+TUPLE_DEFAULT = re.compile(r"\(default: \(([^()]+)\)\)")
 
 
 class CommandParser(argparse.ArgumentParser):
