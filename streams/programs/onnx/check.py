@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError
+from .shapes import graphs_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -33,8 +34,8 @@ def parse_onnx(content: bytes) -> ModelProto:
     if not model.graph.node:
         raise ValueError("it is not an ONNX file, or an empty one")
     _check_domains(model)
-    for graph in _graphs(model.graph):
-        for tensor in _tensors(graph):
+    for graph in graphs_of(model.graph):
+        for tensor in tensors_of(graph):
             if tensor.external_data or tensor.data_location == onnx.TensorProto.EXTERNAL:
                 raise ValueError(f"tensor {tensor.name} is kept in another file: save the model as one file")
         for node in graph.node:
@@ -44,7 +45,7 @@ def parse_onnx(content: bytes) -> ModelProto:
 
 def _check_domains(model: ModelProto) -> None:
     foreign = sorted({entry.domain for entry in model.opset_import}.difference(DOMAINS))
-    foreign += sorted({node.domain for graph in _graphs(model.graph) for node in graph.node}.difference(DOMAINS))
+    foreign += sorted({node.domain for graph in graphs_of(model.graph) for node in graph.node}.difference(DOMAINS))
     if foreign:
         raise ValueError(f"it uses operators of domain {foreign[0]}: export it with the standard ones only")
     if model.functions:
@@ -68,16 +69,8 @@ def _check_operator(node: NodeProto, versions: dict[str, int]) -> None:
         raise ValueError("operator Loop may never end: export the model without loops")
 
 
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """The graph and those inside its nodes."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _graphs(inner)
-
-
-def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
+def tensors_of(graph: GraphProto) -> Iterator[TensorProto]:
+    """The constants of a graph, but for those of graphs inside its nodes."""
     yield from graph.initializer
     sparse = list(graph.sparse_initializer)
     for node in graph.node:

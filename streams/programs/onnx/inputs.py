@@ -96,6 +96,11 @@ def inputs_of(model: ModelProto, columns: int, codec: FeatureCodec | None) -> In
     raise ValueError(_difference(list(inputs), names))
 
 
+def texts_of(features: Sequence[Feature]) -> list[str]:
+    """All texts that features may have as values."""
+    return [text for feature in features for text in feature.levels or feature.categories or ()]
+
+
 def _matrix(entry: ValueInfoProto, columns: int) -> Matrix:
     dtype, shape = _type(entry)
     if dtype not in DECIMAL:

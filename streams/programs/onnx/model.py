@@ -15,7 +15,8 @@ from ....schemas.encoding import FeatureCodec
 from ...errors import ModelError, one_line
 from ..models.row_independence import keeps_rows_apart
 from .check import NEEDS_EXTRA, parse_onnx
-from .inputs import Feeds, inputs_of
+from .cost import check_cost
+from .inputs import Feeds, inputs_of, texts_of
 from .score import OnnxScore
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class OnnxModel:
         self._inputs = inputs_of(model, columns, codec)
         if self._inputs.one_by_one and reading.rows != 1:
             raise ValueError("it takes a single row at a time")
+        shapes = {name: values.shape for name, values in self._inputs.feeds(np.zeros((reading.rows, columns))).items()}
+        check_cost(model, shapes, reading.rows, [] if codec is None else texts_of(codec.spec.features))
         self._output = model.graph.output[0].name
         self._session = _session(self.content)
 

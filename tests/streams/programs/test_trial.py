@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +29,7 @@ from onward.streams.programs.bundle.model_files import model_file
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
 from onward.streams.programs.trial import SERVER, Request, Trial, Trials
 from onward.tests.support.kafka_handlers import until
-from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
+from onward.tests.support.model_bombs import bomb_bundle, trees_bomb, waits_for_one
 from onward.tests.support.programs import POLICIES, write_programs
 
 LIMITS = LoadLimits()
@@ -113,29 +115,34 @@ async def test_a_model_is_tried_with_the_scale_that_the_program_s_first_model_ha
         await _first_load(kept)(program, trial_of(program.spec, bundle).model)
 
 
-BOMBS = {
-    "ONNX of 240 MB": ("m.onnx", lambda: onnx_bomb(60_000_000, 4), {"onnx": {"column": 1, "rows": 1}}),
-    "npz of 240 MB": ("m.npz", lambda: trees_bomb(240_000_000), {}),
-}
-
-
-@pytest.mark.parametrize("name", BOMBS)
-async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(kept, program, tmp_path, name):
+async def test_a_model_that_takes_more_memory_is_refused_and_the_limit_is_named(kept, program, tmp_path):
     spec, bundle = program
-    file, content, changes = BOMBS[name]
-    address, digest = bomb_bundle(bundle, tmp_path / "bomb", file, content(), **changes)
-    with pytest.raises(
-        ModelError, match=r"bomb/manifest.json: file m\.(onnx|npz) takes more memory than .* max_model_bytes"
-    ):
+    address, digest = bomb_bundle(bundle, tmp_path / "bomb", "m.npz", trees_bomb(240_000_000))
+    with pytest.raises(ModelError, match=r"bomb/manifest.json: file m\.npz takes more memory than .* max_model_bytes"):
         await kept.try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(memory_bytes=200 << 20))
 
 
-async def test_a_model_that_takes_more_time_is_refused_and_the_limit_is_named(kept, program, tmp_path):
+@pytest.mark.attack
+async def test_a_model_whose_cost_depends_on_what_one_person_writes_is_refused(kept, program, tmp_path):
     spec, bundle = program
-    changes = {"onnx": {"column": 1, "rows": 1}}
-    address, digest = bomb_bundle(bundle, tmp_path / "slow", "m.onnx", onnx_bomb(40_000_000, 4), **changes)
+    changes = {"onnx": {"column": 1, "rows": 32}}
+    address, digest = bomb_bundle(bundle, tmp_path / "waits", "m.onnx", waits_for_one("Expand"), **changes)
+    with pytest.raises(
+        ModelError, match=r"m\.onnx is refused: the shape of b, which operator Expand makes, is not known"
+    ):
+        await kept.try_model(Trial(Model("steps", "v1", address, digest), spec))
+
+
+def test_a_model_that_takes_more_time_ends_its_process(program, monkeypatch):
+    request = Request(trial_of(*program), LoadLimits(seconds=1))
+    monkeypatch.setattr(trial_server, "load_bundle", lambda *_, **__: max(itertools.count()))
+    assert trial_server._tried(request).signal == signal.SIGXCPU
+
+
+async def test_a_model_that_took_more_time_is_refused_and_the_limit_is_named(program):
+    command = "sh", "-c", f"""echo ready; read line; echo '{{"signal": {int(signal.SIGXCPU)}}}'"""
     with pytest.raises(ModelError, match=r"takes more than 1 s of processor time \(setting max_model_seconds\)"):
-        await kept.try_model(Trial(Model("steps", "v1", address, digest), spec), LoadLimits(seconds=1))
+        await try_model(trial_of(*program), LoadLimits(seconds=1), command)
 
 
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):

@@ -16,7 +16,7 @@ from onward.streams.kafka.client import EventReader
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.tests.support.bombs import SNAPPY_OF_4_GIB, SNAPPY_WITHOUT_END, batch_of, bomb, many_records
-from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb
+from onward.tests.support.model_bombs import bomb_bundle, onnx_bomb, trees_bomb, waits_for_one
 from onward.tests.support.process import WatchedProcess, resident_bytes
 from onward.tests.support.programs import POLICIES, write_programs
 from onward.tests.support.raw_batches import batch, send
@@ -44,6 +44,11 @@ BATCHES = {
 TREES = "npz of 3.5 MB for 768 MB"
 MODELS = {
     "ONNX of 234 bytes for 1.8 GB": ("m.onnx", lambda: onnx_bomb(450_000_000, 4), {"onnx": {"column": 1, "rows": 1}}),
+    "ONNX of 600 bytes for 4 GB of one row": (
+        "m.onnx",
+        lambda: waits_for_one("Expand"),
+        {"onnx": {"column": 1, "rows": 32}},
+    ),
     TREES: ("m.npz", lambda: trees_bomb(768 << 20), {}),
 }
 
