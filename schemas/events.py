@@ -147,6 +147,38 @@ class Round(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     places: Annotated[int, Meta(ge=0, le=10**9)]
 
 
+class Erasure(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """That all traces of somebody are to go: of one ``application``, or of all that an ``applicant`` sent.
+
+    An open recourse ends with it, and applications of these people that were sent before it are refused after it.
+    """
+
+    program: ProgramName
+    application: Identifier | None = None
+    applicant: Identifier | None = None
+
+    def __post_init__(self) -> None:
+        check_who(self.application, self.applicant)
+
+
+class RawErasure(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """An erasure as the journal holds it. ``key`` is random: with it repeats are recognised without a name."""
+
+    program: ProgramName
+    application: Identifier | None = None
+    applicant: Identifier | None = None
+    key: str = ""
+
+    def __post_init__(self) -> None:
+        check_who(self.application, self.applicant)
+
+
+def check_who(application: str | None, applicant: str | None) -> None:
+    """Raise ``ValueError`` unless exactly one of the two is named."""
+    if (application is None) == (applicant is None):
+        raise ValueError("name either an application or an applicant")
+
+
 class Suggested(Struct, frozen=True, gc=False):
     """A part of an answer. ``str`` gives it in words, its fields in numbers."""
 
@@ -554,6 +586,31 @@ class Reward(Struct, frozen=True, gc=False):
     candidate: str | None = None
     outcome: str | None = None
     option: str | None = None
+
+
+class EndedRecourse(Struct, frozen=True, gc=False):
+    """A recourse that was open when its person was erased: the one of this ``step`` of this ``shard``."""
+
+    shard: int
+    step: int
+
+
+class Erased(Struct, frozen=True, gc=False):
+    """The receipt of an erasure in a journal partition, which names nobody.
+
+    ``erasure`` is where it was read: topic, partition and offset. It has a receipt of each journal ``partition`` that
+    keeps a shard of the program. ``cases`` were deleted, and ``waiting`` events that waited for them; the fate of
+    ``recourses`` is *withdrawn*, and ``promises`` ended with them.
+    """
+
+    program: str
+    erasure: str
+    by: Literal["application", "applicant"]
+    partition: int
+    cases: int
+    waiting: int
+    promises: int
+    recourses: tuple[EndedRecourse, ...]
 
 
 class ModelDecision(Struct, frozen=True, gc=False):

@@ -20,6 +20,8 @@ from .events import (
     Application,
     DeadLetter,
     Decision,
+    Erased,
+    Erasure,
     Increment,
     Model,
     ModelDecision,
@@ -28,6 +30,7 @@ from .events import (
     PromiseChange,
     Question,
     RawApplication,
+    RawErasure,
     RawSpec,
     Recourse,
     Revalidation,
@@ -60,11 +63,13 @@ class Kind:
     flow
         ``input``: ingest reads it; ``output``: the engine publishes it; ``journal``: it stands in the journal only.
     topic
-        The topic of an input or output, without the installation's prefix; ``description`` is the topic's.
+        The topic of an input or output, without the installation's prefix; ``description`` is the topic's. Outputs may
+        share one.
     body
         How the journal reads the JSON, where that is not the struct itself.
     about
-        ``case``: it names a program and an application; ``program``: every shard of the program gets it.
+        ``case``: it names a program and an application; ``program``: every shard of the program gets it; ``person``: it
+        names a program, and an application or an applicant, whose events may be in any shard.
     waits_for
         What its case must have before it can be applied: ``application``, that it is open; ``decision``, that it is
         decided too. Until then it waits.
@@ -83,7 +88,7 @@ class Kind:
     topic: str | None = None
     description: str = ""
     body: type[Struct] | None = None
-    about: Literal["case", "program"] | None = None
+    about: Literal["case", "program", "person"] | None = None
     waits_for: Literal["application", "decision"] | None = None
     clocks: frozenset[WatermarkName] = frozenset()
     journaled: bool = False
@@ -230,6 +235,16 @@ kinds = Kinds(
         clocks=frozenset({"rounds"}),
     ),
     Kind(
+        "erasure",
+        (Erasure,),
+        "Somebody whose traces are to go",
+        "input",
+        "erasures",
+        "People to be forgotten, by application or applicant.",
+        body=RawErasure,
+        about="person",
+    ),
+    Kind(
         "recourse",
         (Recourse, NoRecourse),
         "A way forward, or why there is none",
@@ -246,6 +261,9 @@ kinds = Kinds(
         "Questions to rejected people, of programs that ask.",
     ),
     Kind("reward", (Reward,), "The fate of a recourse", "output", "rewards", "The fate of every recourse and outcome."),
+    Kind(
+        "erased", (Erased,), "The receipt of an erasure", "output", "rewards", "The fate of every recourse and outcome."
+    ),
     Kind(
         "model-decision",
         (ModelDecision,),

@@ -54,7 +54,7 @@ class Topics:
         raise AttributeError(f"there is no topic {name!r}")
 
     def _named(self, flow: Flow) -> tuple[str, ...]:
-        return tuple(map(self.of, kinds.of(flow)))
+        return tuple(dict.fromkeys(map(self.of, kinds.of(flow))))
 
 
 @dataclass(frozen=True)

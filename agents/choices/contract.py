@@ -117,6 +117,9 @@ class Choice(Equipped, ABC):
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
     """The parameters on which the size or the meaning of its state depends. A learner keeps these for its life."""
 
+    keeps_people: ClassVar[bool] = False
+    """Whether its state holds rows of single people, rather than sums over them."""
+
     def __init__(self, points: Array, window: int, **parameters: float) -> None:
         if points.ndim != 2:
             raise ValueError(f"points have the shape {points.shape}: give one row an arm, (K, D)")

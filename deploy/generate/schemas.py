@@ -10,7 +10,7 @@ import inspect
 import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +80,14 @@ def asyncapi() -> Json:
     """The AsyncAPI 3.0 document of the topics, as Onward sees them."""
     inputs, outputs = kinds.of("input"), kinds.of("output")
     channels = {
-        **{kind.topic: _channel(kind.topic, kind.description, kind.name) for kind in inputs},
-        "journal": _channel("journal", JOURNAL, "journal"),
-        **{kind.topic: _channel(kind.topic, kind.description, kind.name) for kind in outputs},
+        **_channels(inputs),
+        "journal": _channel("journal", JOURNAL, ["journal"]),
+        **_channels(outputs),
     }
     operations = [
-        *(("receive", kind.topic, kind.name) for kind in kinds.ingested),
-        *(("send", "journal", "journal"), ("receive", "journal", "journal")),
-        *(("send", kind.topic, kind.name) for kind in outputs),
+        *(("receive", topic, names) for topic, names in _by_topic(kinds.ingested).items()),
+        *(("send", "journal", ["journal"]), ("receive", "journal", ["journal"])),
+        *(("send", topic, names) for topic, names in _by_topic(outputs).items()),
     ]
     messages = {kind.name: _message(kind) for kind in (*inputs, *outputs)}
     return {
@@ -101,24 +101,37 @@ def asyncapi() -> Json:
         },
         "defaultContentType": "application/json",
         "channels": channels,
-        "operations": {f"{action}-{topic}": _operation(action, topic, name) for action, topic, name in operations},
+        "operations": {f"{action}-{topic}": _operation(action, topic, names) for action, topic, names in operations},
         "components": {"messages": {**messages, "journal": _journal_message()}},
     }
 
 
-def _channel(topic: str | None, description: str, message: str) -> Json:
+def _by_topic(of: Iterable[Kind]) -> dict[str, list[str]]:
+    """The names of kinds by their topic: outputs may share one."""
+    names: dict[str, list[str]] = {}
+    for kind in of:
+        names.setdefault(kind.topic or "", []).append(kind.name)
+    return names
+
+
+def _channels(of: Sequence[Kind]) -> dict[str, Json]:
+    described = {kind.topic or "": kind.description for kind in of}
+    return {topic: _channel(topic, described[topic], names) for topic, names in _by_topic(of).items()}
+
+
+def _channel(topic: str, description: str, messages: Iterable[str]) -> Json:
     return {
         "address": topic,
         "description": description,
-        "messages": {message: {"$ref": f"#/components/messages/{message}"}},
+        "messages": {message: {"$ref": f"#/components/messages/{message}"} for message in messages},
     }
 
 
-def _operation(action: str, topic: str | None, message: str) -> Json:
+def _operation(action: str, topic: str, messages: Iterable[str]) -> Json:
     return {
         "action": action,
         "channel": {"$ref": f"#/channels/{topic}"},
-        "messages": [{"$ref": f"#/channels/{topic}/messages/{message}"}],
+        "messages": [{"$ref": f"#/channels/{topic}/messages/{message}"} for message in messages],
     }
 
 

@@ -359,6 +359,17 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             _last_day("onward_increments_total", "result"),
         ),
         _panel(
+            "Erasures",
+            "People who were to be forgotten in the last day, once in each partition of the journal: whether anything "
+            "of them was there.",
+            _last_day("onward_erasures_total", "result"),
+        ),
+        _panel(
+            "Events of erased people",
+            "Events in the last day that came after their person was erased, and were left out.",
+            _last_day("onward_erased_events_total", "event"),
+        ),
+        _panel(
             "Options that people would take",
             "Answers of people in the last day, by the place of the option in their recourse, or none. "
             "Where most take a late place, or none, the options do not suit.",

@@ -213,6 +213,11 @@ def processed_event(entry: Entry) -> ProcessedEvent:
     return ProcessedEvent(program, joined(entry.kind.name, application, entry.id))
 
 
+def is_of(event: ProcessedEvent, key: CaseKey) -> bool:
+    """Whether a processed event is one about this case."""
+    return event.program == key.program and event.name.split("/")[1] == joined(key.application)
+
+
 def joined(*names: str) -> str:
     """Join names with ``/``, escaping it, so that different names never give the same result."""
     return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in names)

@@ -136,6 +136,20 @@ class Work(ABC, Generic[W]):
         """A program has another model: begin what follows from it."""
 
 
+class Gate(ABC):
+    """Says which events about cases are left out: no handler sees them."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def leaves_out(self, entry: Entry, fold: Fold) -> bool:
+        """Whether an event is left out as things stand."""
+
+    @abstractmethod
+    def leave_out(self, entry: Entry, fold: Fold) -> None:
+        """Do what follows from an event that is left out."""
+
+
 handlers: dict[str, Handler] = {}
 """The handler of each kind of event, which ``handlers/__init__.py`` adds."""
 
@@ -148,7 +162,10 @@ states: dict[str, type[ProgramState]] = {}
 works: dict[str, Work[Any]] = {}
 """The work that is carried on by each entry, in this order; by the tables of its states."""
 
-Addition = Handler | TimerHandler | Work[Any] | type[ProgramState]
+gates: dict[str, Gate] = {}
+"""The gates that an event about a case must pass, by name."""
+
+Addition = Handler | TimerHandler | Work[Any] | Gate | type[ProgramState]
 
 
 def add(*added: Addition) -> None:
@@ -170,7 +187,16 @@ def _table(one: Addition) -> tuple[dict[str, Any], str]:
         return handlers, one.kind
     if isinstance(one, TimerHandler):
         return timer_handlers, one.kind
+    if isinstance(one, Gate):
+        return gates, one.name
     return (works, one.state.table) if isinstance(one, Work) else (states, one.table)
+
+
+def gate_before(entry: Entry, fold: Fold) -> Gate | None:
+    """The gate that leaves an event out; None where it may pass."""
+    if entry.kind.about != "case":
+        return None
+    return next((gate for gate in gates.values() if gate.leaves_out(entry, fold)), None)
 
 
 def apply_waiting(key: CaseKey, fold: Fold) -> None:

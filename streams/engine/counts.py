@@ -39,6 +39,8 @@ COUNTS: dict[str, Count] = {
         ("program", "answers"),
     ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
+    "erasures": Count("People who were to be forgotten, by what became of it.", ("program", "result")),
+    "erased_events": Count("Events of erased people that came later, and were left out.", ("program", "event")),
     "increments": Count(
         "What shards have learned and told the others, by what became of it in a journal partition.",
         ("program", "result"),

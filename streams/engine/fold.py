@@ -18,7 +18,7 @@ from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
 from .assessment import Assessment, Person, SelectedOption
-from .cases import CASE_TIMERS, WAITS, Case, processed_event, timer_of
+from .cases import CASE_TIMERS, WAITS, Case, is_of, processed_event, timer_of
 from .portion import Effects, LedgerView
 from .program_state import ProgramState, Rows, RowTable
 from .shards import Shard, ShardKey
@@ -79,7 +79,7 @@ class Fold:
         self.view = view
         self.effects = Effects()
         self.observe_step = observe_step
-        self.cases = dict(view.cases)
+        self.cases: dict[CaseKey, Case | None] = dict(view.cases)
         self.timers = TimerQueue(
             {name: kind.order for name, kind in timer_kinds.items()},
             CASE_TIMERS,
@@ -98,11 +98,12 @@ class Fold:
         """The effects of the portion. Each case that has changed has the timer that follows from what it is now."""
         timers, timers_before = self.timers.changed, self._timers_before
         for key, case in self.effects.cases.items():
-            before, timer = timers_before.get(key), timer_of(case)
+            before, timer = timers_before.get(key), None if case is None else timer_of(case)
             if before != timer:
                 if before is not None:
                     timers[before] = False
-                timers[timer] = True
+                if timer is not None:
+                    timers[timer] = True
         self.effects.timers = timers
         return self.effects
 
@@ -157,6 +158,17 @@ class Fold:
         read = ((key.application, self.case(key)) for key in keys)
         return {name: case for name, case in read if case is not None}
 
+    def cases_naming(self, program: str, text: str) -> list[Case]:
+        """The cases of a program that name this application or applicant, by the names of the cases.
+
+        The entry must have declared it (``Footprint.may_touch_all_of``).
+        """
+        known = [self.case(key) for key in self.cases if key.program == program]
+        naming = [
+            case for case in known if case is not None and text in (case.key.application, case.applicant, case.previous)
+        ]
+        return sorted(naming, key=lambda case: case.key)
+
     def read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
         """Timers of a shard's steps that are at rest, with their cases."""
         timers = list(self.view.read_steps(shard, first, until))
@@ -184,6 +196,10 @@ class Fold:
         if WAITS[case.status].timer is not FORGET_CASE:
             self.timers.load(timer_of(case))
 
+    def delete(self, case: Case) -> None:
+        """Delete a case."""
+        self.cases[case.key] = self.effects.cases[case.key] = None
+
     def forget_ms(self, program: Program, time_ms: int, kept_ms: int | None = None) -> int:
         """When a case or event that ended at this time is forgotten.
 
@@ -210,6 +226,14 @@ class Fold:
             self.timers.cancel(event.timer(before))
         self.effects.processed[event] = forget_ms = self.forget_ms(program, entry.time_ms)
         self.timers.set(event.timer(forget_ms))
+
+    def forget_processed(self, key: CaseKey) -> None:
+        """Forget the events of an application that ended without a case."""
+        own = {**self.view.read_processed(key), **self.effects.processed}
+        for event, forget_ms in own.items():
+            if forget_ms is not None and is_of(event, key):
+                self.timers.cancel(event.timer(forget_ms))
+                self.effects.processed[event] = None
 
     def wait(self, entry: Entry) -> None:
         """Put an event on the waiting list until its application or recourse comes."""

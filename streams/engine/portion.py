@@ -28,17 +28,23 @@ class Footprint:
     """The cases and rows that a portion may touch, as the handlers of its entries declare them.
 
     ``cases`` and ``processed`` are names by program, ``steps`` those of the cases that may take a step: one at most.
+    ``named`` are applications and applicants whose cases are all to be read, and those that follow them.
     """
 
     def __init__(self) -> None:
         self.cases: defaultdict[str, set[str]] = defaultdict(set)
         self.processed: defaultdict[str, set[str]] = defaultdict(set)
         self.steps: defaultdict[str, set[str]] = defaultdict(set)
+        self.named: defaultdict[str, set[str]] = defaultdict(set)
         self.moves: list[Move] = []
 
     def may_touch_case(self, key: CaseKey) -> None:
         """An entry may read or change this case."""
         self.cases[key.program].add(key.application)
+
+    def may_touch_all_of(self, program: str, name: str) -> None:
+        """An entry may change each case that names this application or applicant."""
+        self.named[program].add(name)
 
     def may_repeat(self, entry: Entry) -> None:
         """An entry may be a repeat of an event that ended without a case."""
@@ -60,6 +66,7 @@ class LedgerView:
 
     What else is needed is known only when it is due. ``read_cases`` reads cases of a program by their names,
     ``read_steps`` the timers of a shard's later steps, and ``rows`` those of the tables that kinds of state have.
+    ``read_processed`` reads the processed events of a case.
     """
 
     cases: Mapping[CaseKey, Case]
@@ -70,6 +77,7 @@ class LedgerView:
     read_cases: Callable[[str, Sequence[str]], Iterable[Case]]
     read_steps: StepTimers
     rows: RowReader
+    read_processed: Callable[[CaseKey], Mapping[ProcessedEvent, int]]
 
 
 class PreferenceUpdate(NamedTuple):
@@ -112,22 +120,23 @@ class AuditRecord(NamedTuple):
 class Effects:
     """Everything that one portion changed: events to publish, and rows of the ledger to write.
 
-    ``waiting`` holds the events that wait now (None: waits no longer), ``processed`` when each processed event is
-    forgotten, ``timers`` those that are set (True) and cancelled (False). ``models`` are the programs with another
-    model, ``specs`` those with another spec, ``states`` the values of each kind of state that changed, in the order in
-    which they first did, and ``rows`` what changed in its tables. ``counts`` holds how often what the metrics count
-    came about: a name, a label (such as the program) and a detail. ``delays`` holds, for every outcome that counted,
-    the program and its delay in milliseconds of event time and in steps. ``predictions`` holds, for every option whose
-    reward is known, the program, the execution probability that the learner counts the option with, and the reward.
-    ``preference_updates`` are in the order of the journal, ``audited`` whom recourses serve, and ``regrets`` those of
-    people who were asked and have then picked an option.
+    ``cases`` are those that are new or have changed (None: deleted), ``waiting`` the events that wait now (None: waits
+    no longer). ``processed`` says when each processed event is forgotten (None: now). ``timers`` holds those that are
+    set (True) and cancelled (False). ``models`` are the programs with another model, ``specs`` those with another spec,
+    ``states`` the values of each kind of state that changed, in the order in which they first did, and ``rows`` what
+    changed in its tables. ``counts`` holds how often what the metrics count came about: a name, a label (such as the
+    program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in milliseconds
+    of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program, the
+    execution probability that the learner counts the option with, and the reward. ``preference_updates`` are in the
+    order of the journal, ``audited`` whom recourses serve, and ``regrets`` those of people who were asked and have then
+    picked an option. Where somebody was ``erased``, what was deleted must leave no trace in the ledger's file.
     """
 
     emissions: list[Emission] = field(default_factory=list)
-    cases: dict[CaseKey, Case] = field(default_factory=dict)
+    cases: dict[CaseKey, Case | None] = field(default_factory=dict)
     timers: dict[Timer, bool] = field(default_factory=dict)
     waiting: dict[JournalPosition, WaitingEvent | None] = field(default_factory=dict)
-    processed: dict[ProcessedEvent, int] = field(default_factory=dict)
+    processed: dict[ProcessedEvent, int | None] = field(default_factory=dict)
     shards: set[ShardKey] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
     specs: set[str] = field(default_factory=set)
@@ -139,3 +148,4 @@ class Effects:
     preference_updates: list[PreferenceUpdate] = field(default_factory=list)
     audited: list[AuditRecord] = field(default_factory=list)
     regrets: list[Regret] = field(default_factory=list)
+    erased: bool = False

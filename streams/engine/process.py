@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..journal.entries import CaseKey, Entry
+from .contract import gate_before
 from .fold import Fold, StepObserver
 from .handlers import Handler, handlers, timer_handlers, works
 from .portion import Effects, Footprint, LedgerView
@@ -59,7 +60,11 @@ def process(
                 # Step 2: advance the clocks, fire timers, carry on what is done in pieces.
                 _pass_time(fold, entry)
                 # Step 3: apply the event.
-                handler.apply(entry, entry.body, fold)
+                gate = gate_before(entry, fold)
+                if gate is None:
+                    handler.apply(entry, entry.body, fold)
+                else:
+                    gate.leave_out(entry, fold)
             state.offset = entry.position.offset + 1
         fold.ahead.check_all_used()
     return fold.end()
@@ -85,13 +90,19 @@ def _look_ahead(fold: Fold, segment: Segment, are_new: Sequence[bool]) -> LookAh
 
     A run is consecutive steps of a shard between which its learner cannot change.
     """
-    people = [(entry, person) for entry, handler in segment if (person := handler.person(entry, fold)) is not None]
+    left_out = {entry.position for entry, _ in segment if gate_before(entry, fold) is not None}
+    people = [
+        (entry, person)
+        for entry, handler in segment
+        if entry.position not in left_out and (person := handler.person(entry, fold)) is not None
+    ]
     ahead = LookAhead(fold.state, fold.timers, people)
     keys_seen: set[CaseKey] = set()
     for (entry, handler), is_new in zip(segment, are_new, strict=True):
         if entry.kind.about is None:
             continue
-        if is_new and entry.key not in keys_seen and handler.surely_takes_step(entry, fold):
+        may_step = is_new and entry.key not in keys_seen and entry.position not in left_out
+        if may_step and handler.surely_takes_step(entry, fold):
             ahead.extend_run(entry)
         else:
             # Only the fold knows whether this entry takes a step or changes a learner.

@@ -7,12 +7,15 @@ source position.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from ...schemas.encoding import Problem
-from ...schemas.events import Journaled, Model, RawSpec, SourcePosition, Tick
+from ...schemas.events import Journaled, Model, RawErasure, RawSpec, SourcePosition, Tick
 from ...schemas.kinds import Kind, kinds
 from ..errors import ModelError
 from ..journal.dead_letters import dead_letter_of_record
@@ -55,6 +58,7 @@ class Ingest:
         clock_ms: Callable[[], int],
         limits: Limits | None = None,
         first_load: FirstLoad = load_here,
+        draw_key: Callable[[], str] = secrets.token_hex,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -63,6 +67,7 @@ class Ingest:
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
         self._first_load = first_load
+        self._draw_key = draw_key
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
@@ -145,10 +150,13 @@ class Ingest:
                 problem = await self._refused(body)
             if isinstance(body, RawSpec) and problem is None:
                 problem = _refused_spec(body, self._programs[body.program])
+            if isinstance(body, RawErasure) and problem is None:
+                problem = _refused_erasure(body, self._programs[body.program])
             # A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
-            line = line_of(event, kind, record, read.data) if problem is None else self._dead_letter(record, problem)
+            data = self._keyed(body) if isinstance(body, RawErasure) else read.data
+            line = line_of(event, kind, record, data) if problem is None else self._dead_letter(record, problem)
             lines.setdefault(first, []).append(line)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
@@ -177,6 +185,10 @@ class Ingest:
         except ModelError as error:
             return Problem("model_refused", str(error))
         return None
+
+    def _keyed(self, erasure: RawErasure) -> bytes:
+        """The JSON of an erasure as the journal holds it. The key is drawn here, so that a replay has the same."""
+        return msgspec.json.encode(msgspec.structs.replace(erasure, key=self._draw_key()))
 
     def _dead_letter(self, record: Record, problem: Problem) -> Journaled:
         letter = dead_letter_of_record(record, problem.reason, problem.detail, self._limits.record_bytes)
@@ -220,4 +232,15 @@ def _refused_spec(event: RawSpec, program: Program) -> Problem | None:
         check_announced(event, program)
     except SpecRefusedError as error:
         return Problem(SPEC_REFUSED, str(error))
+    return None
+
+
+def _refused_erasure(erasure: RawErasure, program: Program) -> Problem | None:
+    """Why nobody can be erased in a program, or what an erasure must not say."""
+    if erasure.key:
+        return Problem("wrong_type", "key: there is no such key")
+    if program.keeps_people:
+        choice = program.spec.policy.choice
+        detail = f"policy `choice: {choice}` keeps rows of people, which cannot be taken out of it: choose another"
+        return Problem("erasure_not_possible", detail)
     return None

@@ -98,7 +98,7 @@ class Validator:
 
     def _decode(self, value: bytes) -> tuple[Any, bytes] | Problem:
         # A program's events name files, which are found by the bytes of their names.
-        data = json_in_normal_form(value, self._longest_name) if self.kind.about == "case" else value
+        data = json_in_normal_form(value, self._longest_name) if self.kind.about != "program" else value
         try:
             body = self.kind.decode_body(data)
         except msgspec.ValidationError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Self
 from msgspec import Raw
 
 from ...schemas.kinds import WatermarkName, kinds
-from ..engine.cases import WAITS, Case, ProcessedEvent
+from ..engine.cases import WAITS, Case, ProcessedEvent, joined
 from ..engine.handlers import timer_handlers
 from ..engine.portion import Effects, Footprint, LedgerView
 from ..engine.shards import Shard, ShardKey
@@ -62,6 +62,7 @@ class Ledger:
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.execute("PRAGMA locking_mode=NORMAL")
+                self._db.execute("PRAGMA secure_delete=ON")
                 self._create_or_check(journal)
                 self._rows = RowsAtRest(self._db, path)
             except BaseException:
@@ -148,9 +149,12 @@ class Ledger:
         programs = [name for name in touched.cases if name in state.programs]
         with ledger_errors(self.path):
             cases = {case.key: case for name in programs for case in self._cases(name, sorted(touched.cases[name]))}
+            for name in touched.named.keys() & state.programs.keys():
+                cases.update((case.key, case) for case in self._naming(name, touched.named[name]))
             steps = _last_steps(state, touched)
             timers, processed = list(self._due(state, touched, steps)), self._processed(touched)
-        return LedgerView(cases, timers, steps, processed, models, self._read_cases, self._read_steps, self._rows)
+        readers = self._read_cases, self._read_steps, self._rows, self._read_processed
+        return LedgerView(cases, timers, steps, processed, models, *readers)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
@@ -159,16 +163,40 @@ class Ledger:
             self._write_programs(state, effects)
             self._write_cases(effects)
             self._write_waiting(effects)
-            self._db.executemany(
-                "INSERT OR REPLACE INTO processed_events VALUES (?, ?, ?)",
-                [(*event, forget_ms) for event, forget_ms in effects.processed.items()],
-            )
+            self._write_processed(effects)
             self._write_timers(effects)
             self._write_shards(state, effects)
             self._write_models(state, effects)
             write_states(self._db, state, effects)
             self._write_progress(state)
+            if effects.erased:
+                self._db.execute("UPDATE meta SET value = 1 WHERE name = 'unscrubbed'")
         self._offset = state.offset
+
+    @property
+    def is_scrubbed(self) -> bool:
+        """Whether the file holds no trace of what was erased."""
+        with ledger_errors(self.path):
+            [(unscrubbed,)] = self._db.execute("SELECT value FROM meta WHERE name = 'unscrubbed'")
+        return not unscrubbed
+
+    def scrub(self) -> bool:
+        """Write the file anew, without traces of what was deleted, and empty its write-ahead log; return whether it is.
+
+        Where somebody reads the file meanwhile, it is not yet. ``secure_delete`` alone does not do: what SQLite moves
+        from one page to another stays in the first, and is overwritten some day.
+        """
+        with ledger_errors(self.path):
+            folder = str(self.path.parent).replace("'", "''")
+            # A temporary folder may be a small one in memory. The file there is never visible to others.
+            self._db.execute(f"PRAGMA temp_store_directory = '{folder}'")
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA busy_timeout = 0")
+            busy: int = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            self._db.execute("PRAGMA busy_timeout = 5000")
+            if not busy:
+                self._db.execute("UPDATE meta SET value = 0 WHERE name = 'unscrubbed'")
+        return not busy
 
     def open_recourses(self) -> Counter[str]:
         """The number of recourses without a fate yet, by program."""
@@ -202,6 +230,7 @@ class Ledger:
                 for statement in (*SCHEMA.split(";"), *state_tables()):
                     self._db.execute(statement)
                 rows = [*identity.items(), ("offset", 0), ("generation", 0), ("engine", 0), ("engine_since", 0)]
+                rows.append(("unscrubbed", 0))
                 self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         kept = dict(self._db.execute("SELECT name, value FROM meta WHERE name IN ('schema', 'journal', 'partition')"))
         if kept.get("schema") != SCHEMA_VERSION:
@@ -240,6 +269,26 @@ class Ledger:
     def _read_cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         with ledger_errors(self.path):
             yield from self._cases(program, sorted(applications))
+
+    def _naming(self, program: str, names: Collection[str]) -> Iterator[Case]:
+        """The cases that name one of these applications or applicants: all are read, since no index has applicants."""
+        for (body,) in self._db.execute("SELECT body FROM cases WHERE program = ?", (self._ids.get(program),)):
+            case = decode_case(body)
+            if not {case.key.application, case.applicant, case.previous}.isdisjoint(names):
+                yield case
+
+    def _read_processed(self, key: CaseKey) -> Mapping[ProcessedEvent, int]:
+        """The processed events about a case: those whose names begin with their kind and the case's name."""
+        query = "SELECT event, forget_ms FROM processed_events WHERE program = ? AND event >= ? AND event < ?"
+        found: dict[ProcessedEvent, int] = {}
+        with ledger_errors(self.path):
+            for kind in kinds:
+                if kind.about == "case":
+                    first = joined(kind.name, key.application)
+                    # The character behind "/" ends the range of the names that go on with it.
+                    rows = self._db.execute(query, (key.program, f"{first}/", f"{first}0"))
+                    found.update((ProcessedEvent(key.program, event), forget_ms) for event, forget_ms in rows)
+        return found
 
     def _waiting(self) -> Iterator[WaitingEvent]:
         for row in self._db.execute("SELECT * FROM waiting ORDER BY journal_offset, line"):
@@ -323,13 +372,25 @@ class Ledger:
         for name in effects.specs:
             write_specs(self._db, state.programs[name])
 
+    def _write_processed(self, effects: Effects) -> None:
+        gone = [event for event, forget_ms in effects.processed.items() if forget_ms is None]
+        self._db.executemany("DELETE FROM processed_events WHERE program = ? AND event = ?", gone)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO processed_events VALUES (?, ?, ?)",
+            [(*event, forget_ms) for event, forget_ms in effects.processed.items() if forget_ms is not None],
+        )
+
     def _write_cases(self, effects: Effects) -> None:
+        ids = self._ids
+        gone = [(ids[program], name) for (program, name), case in effects.cases.items() if case is None]
+        self._db.executemany("DELETE FROM cases WHERE program = ? AND application = ?", gone)
         self._db.executemany(
             "INSERT INTO cases VALUES (?, ?, ?, ?) ON CONFLICT (program, application) DO UPDATE SET "
             "body = excluded.body, pooled = excluded.pooled",
             [
-                (self._ids[program], application, encode_record(case), WAITS[case.status].pooled)
+                (ids[program], application, encode_record(case), WAITS[case.status].pooled)
                 for (program, application), case in effects.cases.items()
+                if case is not None
             ],
         )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -27,7 +27,10 @@ class EventDecoder:
 
     def __init__(self, topics: Topics) -> None:
         self._journal = topics.journal
-        self._decoders = {topics.of(kind): kind.decode for kind in kinds if kind.topic is not None}
+        self._decoders: dict[str, dict[str, Callable[[bytes], Any]]] = {}
+        for kind in kinds:
+            if kind.topic is not None:
+                self._decoders.setdefault(topics.of(kind), {})[kind.ce_type] = kind.decode
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -48,6 +51,8 @@ class EventDecoder:
         if not isinstance(attributes, CloudEvent):
             return None
         try:
-            return DecodedEvent(attributes.id, self._decoders[record.topic](record.value or b""))
+            of_topic = self._decoders[record.topic]
+            decode = of_topic.get(attributes.type or "") or next(iter(of_topic.values()))
+            return DecodedEvent(attributes.id, decode(record.value or b""))
         except JSON_ERRORS:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...agents import candidates, promises
+from ...agents import candidates, choices, promises
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
@@ -33,7 +33,12 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:
-    """Settings that may leave most people without an option, a line each; the data decide how many."""
+    """Settings that may leave most people without an option, or nobody the right to be forgotten, a line each."""
+    if choices.registry[spec.policy.choice].keeps_people:
+        yield (
+            f"choice `{spec.policy.choice}` keeps rows of people, so nobody can be erased: an event of `erasures` is "
+            "a dead letter"
+        )
     generator = candidates.registry[spec.policy.generator]
     if generator.aims_at_goal:
         return

@@ -257,6 +257,11 @@ class Program:
         learner.equip(**{name: self.bundle.artefact(name) for name in learner.needs})
         return learner
 
+    @property
+    def keeps_people(self) -> bool:
+        """Whether its learner keeps rows of single people, so that nobody can be erased."""
+        return choices.registry[self.spec.policy.choice].keeps_people
+
     def preferences(self) -> Preferences | None:
         """The preferences of its people before any of them has answered; None where its cost takes all for alike."""
         return self.cost.preferences()

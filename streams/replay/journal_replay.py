@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from ...agents.options import Options
-from ...schemas.events import NoRecourse, Recourse, Reward, SourcePosition, Tick
+from ...schemas.events import Erased, NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
 from ..engine.portion import PORTION_ENTRIES, Effects, PreferenceUpdate
@@ -131,3 +131,5 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], ReplayedStep]) -
             reward = None if event.fate == "unseen" else event.reward
             arm = None if event.candidate is None else int(event.candidate)
             yield ReplayedFate(event.shard, event.step, reward, arm, event.fate == "censored")
+        elif isinstance(event, Erased):
+            yield from (ReplayedFate(ended.shard, ended.step, None, None, False) for ended in event.recourses)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter
 
 from ..engine.handlers.model import announces_models, load_models
 from ..engine.portion import PORTION_ENTRIES, Effects
@@ -62,6 +62,12 @@ Outputs farther back are published once more, and readers drop them.
 """
 
 
+SCRUB_SECONDS = 30.0
+"""Seconds between two scrubs of a ledger, each of which writes it anew: erasures that come together share one."""
+SCRUB_AGAIN_SECONDS = 5.0
+"""Seconds until a scrub that did not succeed is tried again."""
+
+
 class Stage(StrEnum):
     """Points between the steps, in order. An observer is called with the stage that has just been reached."""
 
@@ -98,6 +104,7 @@ class _Partition:
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
     output topic at that time, ``engine`` the header that names this engine. ``open_recourses`` counts by program.
     ``is_unfinished`` is as of the last commit: while a portion is folded, the state belongs to the thread of the fold.
+    ``scrub_from`` is when the ledger may be scrubbed again, in seconds of the monotonic clock.
     """
 
     ledger: Ledger
@@ -108,6 +115,7 @@ class _Partition:
     published: dict[str, OutputPosition]
     open_recourses: Counter[str]
     is_unfinished: bool
+    scrub_from: float = 0.0
 
 
 class PartitionProcessor:
@@ -261,6 +269,22 @@ class PartitionProcessor:
         self._observe(Stage.LEDGER_COMMITTED)
         seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
         self._measure(owned, effects, unpublished, len(entries), seconds)
+        await self._scrub_if_due(owned)
+
+    async def _scrub_if_due(self, owned: _Partition) -> None:
+        """Let the ledger's file forget the erased: at once, but not again and again."""
+        now = monotonic()
+        if now < owned.scrub_from or owned.ledger.is_scrubbed:
+            return
+        extra = {"partition": owned.state.partition}
+        try:
+            done = await in_thread(
+                owned.ledger.scrub, to_its_end=True, name="scrub the ledger of the erased", extra=extra
+            )
+        except LedgerError as error:
+            done = False
+            log.warning("the ledger still holds traces of the erased, and is scrubbed later: %s", error, extra=extra)
+        owned.scrub_from = monotonic() + (SCRUB_SECONDS if done else SCRUB_AGAIN_SECONDS)
 
     async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
         written_by = b"%d" % owned.generation, owned.engine

@@ -10,7 +10,7 @@ import numpy as np
 from ...schemas.events import NoRecourse, Recourse
 from ..engine.portion import Effects
 from ..engine.promises.state import PromiseState
-from ..engine.rewards.fates import CLOSED
+from ..engine.rewards.fates import ENDING
 from ..engine.rewards.watch import tenth_of
 from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
@@ -77,7 +77,7 @@ class ProcessorMetrics:
             counter.labels(*filter(None, (label, detail))).inc(times)
             if (name, detail) == ("recourses", "recourse"):
                 open_recourses[label] += times
-            elif name == "fates" and detail in CLOSED:
+            elif name == "fates" and detail in ENDING:
                 open_recourses[label] -= times
         self._count_predictions(effects)
         self._audit.count(effects.audited)

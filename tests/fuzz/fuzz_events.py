@@ -10,7 +10,7 @@ import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from msgspec import Struct
 
-from onward.schemas.events import Answer, Application, Decision, Model, Outcome, Round, Spec
+from onward.schemas.events import Answer, Application, Decision, Erasure, Model, Outcome, Round, Spec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec_document import document
@@ -22,7 +22,7 @@ PROGRAMS = {
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
 INPUTS: dict[str, type[Struct]] = dict(
-    zip(TOPICS.inputs, (Application, Decision, Answer, Outcome, Model, Spec, Round), strict=True)
+    zip(TOPICS.inputs, (Application, Decision, Answer, Outcome, Model, Spec, Round, Erasure), strict=True)
 )
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
@@ -34,6 +34,8 @@ EVENTS: Sequence[Struct] = (
     Answer("credit", "a", None),
     Answer("loan", "a", "2", 3),
     Outcome("loan", "a", "improved"),
+    Erasure("loan", "a"),
+    Erasure("credit", applicant="person"),
     Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
     Outcome("credit", "a", "unseen"),
     Spec("loan", msgspec.json.decode(document(PROGRAMS["loan"].spec)), PROGRAMS["loan"].bundle.manifest_sha256),

@@ -85,8 +85,8 @@ def _concerned(record: Record) -> list[int]:
         assert validated.problem is not None
         return [0]
     shards = PROGRAMS[body.program].spec.shards
-    is_of_program = KINDS[record.topic].about == "program"
-    concerned = range(shards) if is_of_program else [shard_of(body.application, shards)]
+    is_of_case = KINDS[record.topic].about == "case"
+    concerned = [shard_of(body.application, shards)] if is_of_case else range(shards)
     return sorted({partition_of(journal_key(body.program, shard), JOURNAL_PARTITIONS) for shard in concerned})
 
 
@@ -109,7 +109,8 @@ def pipeline(data: bytes) -> None:
     letters = run.events(TOPICS.dead_letters, DeadLetter)
     assert len(letters) <= len(records)
     assert len({(letter.topic, letter.offset) for letter in letters}) == len(letters)
-    run.events(TOPICS.rewards, Reward)
+    decoder = EventDecoder(TOPICS)
+    assert all(decoder.read(record) is not None for record in run.broker.logs[TOPICS.rewards, 0])
 
 
 PIPELINE_SEEDS = [RECORD.join(INPUT_SEEDS[:9]), RECORD.join(INPUT_SEEDS[9:]), *INPUT_SEEDS]

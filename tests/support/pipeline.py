@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -137,6 +138,7 @@ class Run:
     topics: Topics = field(default_factory=Topics)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     waiting_limit: int = 10_000
+    draw_key: Callable[[], str] = secrets.token_hex
 
     def __post_init__(self) -> None:
         self._ingest: Ingest | None = None
@@ -147,7 +149,7 @@ class Run:
         journal."""
         if self._ingest is None or self._served is not self.programs:
             self._served = self.programs
-            self._ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock)
+            self._ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock, draw_key=self.draw_key)
             await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
             await self._ingest.handle([record])

@@ -1,6 +1,9 @@
 """One handler a kind of event, and the table of all that the rooms of the engine add to it."""
 
 from ..contract import Handler, TimerHandler, Work, add, discard, handlers, states, timer_handlers, works
+from ..erasure.gate import ErasureGate
+from ..erasure.handler import ErasureHandler
+from ..erasure.state import Erasures, ForgetErasedTimerHandler
 from ..picks.answer import AnswerHandler
 from ..picks.population import Population
 from ..promises.ending import PromiseEndTimerHandler
@@ -29,3 +32,4 @@ add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEnd
 add(AnswerDeadlineTimerHandler())
 add(RewardWatch, Population, SharedEvidence, ProgramRounds, PromiseState)
 add(CLOSING, REVALIDATION)
+add(Erasures, ErasureHandler(), ErasureGate(), ForgetErasedTimerHandler())

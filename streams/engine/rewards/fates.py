@@ -18,6 +18,10 @@ from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
+WITHDRAWN = "withdrawn"
+"""The fate of a recourse whose person was erased while it was open. It is counted; a receipt tells of it."""
+ENDING = frozenset({*CLOSED, WITHDRAWN})
+"""The fates after which a recourse is not open any more."""
 _Names = tuple[str | None, str | None]
 """The arm and the id of an option, as events name them."""
 REWARDS = "rewards"
@@ -74,6 +78,16 @@ def close(
     fold.count("fates", program, fate)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
     publish_increment(shard, time_ms, fold)
+
+
+def withdraw(case: Case, shard: Shard, fold: Fold) -> None:
+    """End an open recourse whose person is erased, as if it had never been seen: what it taught is taken back.
+
+    No event names it.
+    """
+    _learn(case, shard, None, None)
+    fold.effects.shards.add(shard.key)
+    fold.count("fates", shard.program.name, WITHDRAWN)
 
 
 def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Schema 17: a ledger says which engine has folded it, and from which journal offset on."""
+"""Schema 17: a ledger says which engine has folded it, and from which journal offset on. It knows who was erased."""
 
 from __future__ import annotations
 
@@ -6,5 +6,10 @@ import sqlite3
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Add the engine: one before there were numbers for it."""
-    db.executemany("INSERT INTO meta VALUES (?, ?)", [("engine", 0), ("engine_since", 0)])
+    """Add the engine: one before there were numbers for it. The file is to be scrubbed: older versions left traces."""
+    db.executemany("INSERT INTO meta VALUES (?, ?)", [("engine", 0), ("engine_since", 0), ("unscrubbed", 1)])
+    db.execute("CREATE TABLE erasures (program TEXT, shard INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, shard))")
+    db.execute(
+        "CREATE TABLE erased_names (program TEXT, application TEXT, body BLOB NOT NULL, "
+        "PRIMARY KEY (program, application))"
+    )

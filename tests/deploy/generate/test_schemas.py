@@ -27,6 +27,9 @@ EXAMPLES = [
     events.Recourse("loan", 0, "a1", 5, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "linucb", "v", "s", "m", 10),
     events.NoRecourse("loan", 0, "a1", 5, "no_candidate", "rule 1", "linucb", "v", "s", "m"),
     events.Reward("loan", 0, "a1", "rewarded", 1.0, 5, "c1", "o1"),
+    events.Erasure("loan", "a1"),
+    events.Erasure("loan", applicant="p1"),
+    events.Erased("loan", "erasures/0/17", "applicant", 3, 2, 1, 2, (events.EndedRecourse(0, 5),)),
     events.DeadLetter(
         "malformed_json", "bad", "applications", 0, 1, 2, "0" * 64, b"\xff\x00", None, (("ce_id", b"x"),)
     ),

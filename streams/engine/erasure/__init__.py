@@ -1,0 +1,1 @@
+"""Erasure: somebody is forgotten. Their cases and rows go, and what they send again is left out."""
