@@ -31,8 +31,12 @@ from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
-from .validation import Limits, Validator
+from .validation import Limits, Validated, Validator
 
+SMALL_BYTES = 65_536
+"""Of a chunk that needs no thread: the work on it is linear, and a change of threads would take longer."""
+HEADER_BYTES = 10
+"""What a header counts for: its name and content are looked at in no time, most of them not at all."""
 FirstLoad = Callable[[Program, Model], Awaitable[None]]
 """Loads an announced model of a program for the first time; raises ``ModelError`` when it is refused."""
 
@@ -133,11 +137,20 @@ class Ingest:
         )
 
     async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
-        """The journal records of a chunk of one topic: for every journal partition its lines, in the chunk's order."""
+        """The journal records of a chunk of one topic: for every journal partition its lines, in the chunk's order.
+
+        The work on many bytes is done in a thread, so that the worker goes on hearing brokers whatever they take.
+        """
         validator = self._validators[chunk[0].topic]
-        kind = validator.kind
-        now_ms = self._clock_ms()
-        validated = [validator.validate(record, now_ms) for record in chunk]
+        is_small = sum(len(record.value or b"") + HEADER_BYTES * len(record.headers) for record in chunk) <= SMALL_BYTES
+        if is_small and validator.kind.about == "case":
+            return self._journal_records(validator.kind, chunk, _validated(validator, chunk, self._clock_ms()))
+        read = await in_thread(_validated, validator, chunk, self._clock_ms())
+        if validator.kind.about != "case":
+            read = [await self._loaded(one) for one in read]
+        return await in_thread(self._journal_records, validator.kind, chunk, read)
+
+    def _journal_records(self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated]) -> list[OutRecord]:
         lines: dict[int, list[Journaled]] = {}
         for record, read in zip(chunk, validated, strict=True):
             problem, event, body = read.problem, read.event, read.body
@@ -146,12 +159,6 @@ class Ingest:
                 partition = record.partition % self._width
                 lines.setdefault(partition, []).append(self._dead_letter(record, problem))
                 continue
-            if isinstance(body, Model) and problem is None:
-                problem = await self._refused(body)
-            if isinstance(body, RawSpec) and problem is None:
-                problem = _refused_spec(body, self._programs[body.program])
-            if isinstance(body, RawErasure) and problem is None:
-                problem = _refused_erasure(body, self._programs[body.program])
             # A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
@@ -162,6 +169,19 @@ class Ingest:
             for partition in others:
                 lines.setdefault(partition, []).append(line if problem is None else handled_line(record))
         return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
+
+    async def _loaded(self, read: Validated) -> Validated:
+        """The same, with the problem of an announced model or spec that the program cannot take."""
+        if read.problem is not None:
+            return read
+        problem: Problem | None = None
+        if isinstance(read.body, Model):
+            problem = await self._refused(read.body)
+        if isinstance(read.body, RawSpec):
+            problem = await in_thread(_refused_spec, read.body, self._programs[read.body.program])
+        if isinstance(read.body, RawErasure):
+            problem = _refused_erasure(read.body, self._programs[read.body.program])
+        return msgspec.structs.replace(read, problem=problem)
 
     def _partitions(self, kind: Kind, body: Any) -> Sequence[int]:
         """The journal partitions of an event: that of its case's shard, or those of all shards of its program."""
@@ -224,6 +244,10 @@ class Ingest:
                 for packed in self._packed(partition, [*before.get(partition, ()), line])
             ]
         )
+
+
+def _validated(validator: Validator, chunk: Sequence[Record], now_ms: int) -> list[Validated]:
+    return [validator.validate(record, now_ms) for record in chunk]
 
 
 def _refused_spec(event: RawSpec, program: Program) -> Problem | None:

@@ -7,7 +7,7 @@ from time import process_time
 import msgspec
 import pytest
 
-from onward.schemas.events import Answer, Application, Decision, Model, Outcome, Round, Spec
+from onward.schemas.events import Answer, Application, Decision, Erasure, Model, Outcome, Round, Spec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import kinds
 from onward.schemas.normal_form import normal_form
@@ -27,6 +27,7 @@ KINDS = {
     "model": Model("loan", "v2", MARK, "0" * 64),
     "spec": Spec("loan", {"program": MARK}, "0" * 64),
     "round": Round("loan", None, 100),  # type: ignore[arg-type]
+    "erasure": Erasure("loan", application=MARK),
 }
 UNITS = (
     *('"', "\\", '\\"', "a", " ", "\t", "\n", "{", "}", "[", "]", ",", ":", "9", "-", ".", "e", "\0", "\x7f", "null,"),
