@@ -31,7 +31,7 @@ WORKER_BYTES = 1 << 30
 MOST_GROWTH_BYTES = 300 << 20
 MOST_SECONDS = 5.0
 START_SECONDS = 60.0
-PERSON = {"region": "north", "income": 1.0, "debts": 0}
+PERSON: Mapping[str, str | float] = {"region": "north", "income": 1.0, "debts": 0}
 _FORGET_PEAK = "5"
 
 
@@ -103,7 +103,7 @@ class AttackedWorker(WatchedProcess):
         deadline = time.monotonic() + seconds
         while not wanted <= self._answered:
             for record in self._reader.poll(0.1):
-                event = msgspec.json.decode(record.value)
+                event = msgspec.json.decode(record.value or b"")
                 if record.topic == TOPICS.dead_letters:
                     self.letters.append(event)
                 else:
