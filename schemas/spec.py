@@ -289,11 +289,19 @@ class Elicitation(Struct, frozen=True, forbid_unknown_fields=True):
     deadline: timedelta = DEFAULT_DEADLINE
 
 
+class Instances(Struct, frozen=True, forbid_unknown_fields=True):
+    """The recourse instances, which are rows of the data. ``publish`` says that everybody may read them whole, where
+    options copy them."""
+
+    publish: bool = False
+
+
 class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """One decision process.
 
     ``decisions`` says who decides: ``external`` (events on the decisions topic) or ``model`` (the program's own).
-    ``candidates`` is the most recourse instances to use; ``shards`` splits the program, one learner each.
+    ``candidates`` is the most recourse instances to use, and ``instances`` says who may read them; ``shards`` splits
+    the program, one learner each.
     """
 
     program: ProgramName
@@ -309,3 +317,4 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     promise: PromiseTerms = PromiseTerms()
     elicitation: Elicitation | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1
+    instances: Instances = Instances()

@@ -41,6 +41,8 @@ def document(spec: ProgramSpec) -> bytes:
         del policy["improvement"]
     if spec.elicitation is not None and spec.elicitation.deadline == DEFAULT_DEADLINE:
         del fields["elicitation"]["deadline"]
+    if not fields["instances"]:
+        del fields["instances"]
     for parameters in ("generator_parameters", "cost_parameters"):
         if not policy[parameters]:
             del policy[parameters]

@@ -25,7 +25,7 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, Model, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
-from onward.schemas.spec import ProgramSpec
+from onward.schemas.spec import INSTANCES, ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import TableError, read_table
 from onward.streams.errors import UsageError
@@ -85,7 +85,7 @@ class Shape(NamedTuple):
     shards: int = 1
     window: Mapping[str, Any] = MappingProxyType({"steps": 10})
     choice: str = "linucb"
-    generator: str = "instances"
+    generator: str = INSTANCES
     options: int = 1
     goal: str = "threshold"
     capacity: Mapping[str, Any] | None = None
@@ -106,6 +106,8 @@ class Shape(NamedTuple):
             "promise": self.promise,
             "elicitation": self.elicitation,
         }
+        if self.generator == INSTANCES:
+            parts["instances"] = {"publish": True}
         given = [f"{name}: {_encode(dict(part)).decode()}\n" for name, part in parts.items() if part is not None]
         return f"{named}candidates: {self.candidates}\nshards: {self.shards}\n{''.join(given)}"
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from ...agents.arrays import Array, Indices, Mask
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Value
-from ...schemas.spec import ModelReference, Policy, ProgramSpec
+from ...schemas.spec import INSTANCES, Instances, ModelReference, Policy, ProgramSpec
 from ...schemas.table import Table
 
 Row = Mapping[str, Value]
@@ -146,6 +146,7 @@ def served(base: ProgramSpec, program: str, policy: Policy, instances: int) -> P
         model=ModelReference("model/manifest.json", THRESHOLD),
         decisions="model",
         candidates=instances,
+        instances=Instances(publish=policy.generator == INSTANCES),
         shards=1,
         capacity=None,
     )

@@ -33,7 +33,7 @@ HEAD = """\
 """
 POLICY = """\
 policy:
-  generator: search  # changes that fit this person; instances: the situation of another person of the data
+  generator: search  # changes that fit this person; instances: the row of another customer, whole
   # objective: cost  # the easiest changes that the model accepts; by default those that most probably help
   # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
   window: {time: P90D}

@@ -20,7 +20,7 @@ from ..programs.encoding import bounds_of
 from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
-from .display.undecided import tell_cautions, tell_undecided, tell_unlimited
+from .display.undecided import tell_applicants, tell_cautions, tell_undecided, tell_unlimited
 from .flags.parsing import CommandParser
 
 
@@ -59,6 +59,7 @@ def check(paths: Sequence[Path]) -> int:
             print(printable(_summary(load_program_spec(file))))
             tell_undecided(file)
             tell_cautions(file)
+            tell_applicants(file)
             tell_unlimited(file)
         except SpecError as error:
             for line, column, path, message in error.problems:

@@ -10,7 +10,7 @@ from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..printable import printable
-from ..programs.announced_spec import spec_event
+from ..programs.announced_spec import check_announced, spec_event
 from ..programs.load_limits import limited_memory
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError, changes
@@ -62,6 +62,7 @@ def announce(args: Sequence[str]) -> int:
         try:
             in_force = history.program(loaded)
             changed = in_force.changed(loaded.spec)
+            check_announced(spec_event(changed), in_force)
         except SpecRefusedError as error:
             raise UsageError(f"{loaded.path}: {error}") from None
     if changed.sha256 == in_force.sha256:

@@ -11,6 +11,7 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, spec_of
 from ...schemas.spec_rules import violations
 from .program import Program
+from .published_rows import publishing_fault
 from .spec_changes import SpecRefusedError
 
 SPEC_REFUSED = "spec_refused"
@@ -44,4 +45,6 @@ def check_announced(event: RawSpec, program: Program) -> None:
     spec = read_spec(event, program)
     for path, message in violations(spec):
         raise SpecRefusedError(f"{'.'.join(map(str, path))}: {message}")
+    if fault := publishing_fault(spec, program.bundle.manifest.metrics):
+        raise SpecRefusedError(fault)
     program.changed(spec)

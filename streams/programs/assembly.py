@@ -15,6 +15,7 @@ from .bundle.manifest import Manifest
 from .encoding import codec_of
 from .objective import nu_of
 from .program import Program, cost_of, misfit_of
+from .published_rows import publishing_fault
 from .spec_check import policy_faults
 
 NOT_LINEAR = (
@@ -58,7 +59,7 @@ def assemble(loaded: LoadedSpec) -> Program:
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if misfit := misfit_of(bundle, spec):
+    if misfit := misfit_of(bundle, spec) or publishing_fault(spec, manifest.metrics):
         raise UsageError(f"{loaded.path}: {misfit}")
     instances = tuple(bundle.instances[: spec.candidates])
     kind = candidates.registry[spec.policy.generator]

@@ -139,7 +139,7 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
             return PROMISED if rounds or has_promise(old) else None
         case ("retention", "undecided"):
             return ROUNDS if rounds else None
-        case ("constraints", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for"):
+        case ("constraints", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for") | ("instances", _):
             return None
         case ("policy", "window" | "goal_parameters", _):
             return None

@@ -21,6 +21,7 @@ from .elicitation import elicitation_faults
 from .former_methods import unknown_method
 from .limited_places import goal_kind
 from .promised import FIELDS, given_parameters, has_own_score
+from .published_rows import published_personal_features
 
 ROOMS: Mapping[tuple[str, str], Registry[Any]] = {
     ("policy", "improvement"): improvement.registry,
@@ -48,7 +49,7 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 
     Parameters that the file leaves out have their defaults.
     """
-    loaded = load_spec(path, policy_faults)
+    loaded = load_spec(path, policy_faults, published_personal_features)
     return dataclasses.replace(loaded, spec=_completed(loaded.spec))
 
 

@@ -45,6 +45,7 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
     "decided": {
         "policy": {"choice": "linucb", "generator": "instances", "options": 1, "window": {"steps": 10}},
         "decisions": "external",
+        "instances": {"publish": True},
     },
     "limited": {
         "policy": {

@@ -51,6 +51,7 @@ TIMED = "window: {time: P30D, lateness: PT5M}"
 HOURLY = "capacity: {places: 3, round: PT1H, horizon: 2}"
 
 PLANS = "generator: plans, choice: protoar, window: {time: P30D, lateness: PT5M}"
+PUBLISHED = "\ninstances: {publish: true}"
 ASKS = """\
 elicitation:
   deadline: PT2H
@@ -58,10 +59,13 @@ elicitation:
 
 SPECS: Mapping[str, str] = {
     # Options that are easy.
-    "instances": "policy: {objective: cost, generator: instances, options: 1, window: {steps: 4}}",
-    "linucb": "policy: {objective: cost, choice: linucb, generator: instances, options: 1, window: {steps: 4}}",
-    "linucb parameters": "policy: {objective: cost, choice: linucb, parameters: {delta: 0.2}, generator: instances}",
-    "bwo_ucb": "policy: {objective: cost, choice: bwo_ucb, generator: instances, options: 2, window: {steps: 4}}",
+    "instances": "policy: {objective: cost, generator: instances, options: 1, window: {steps: 4}}" + PUBLISHED,
+    "linucb": "policy: {objective: cost, choice: linucb, generator: instances, options: 1, window: {steps: 4}}"
+    + PUBLISHED,
+    "linucb parameters": "policy: {objective: cost, choice: linucb, parameters: {delta: 0.2}, generator: instances}"
+    + PUBLISHED,
+    "bwo_ucb": "policy: {objective: cost, choice: bwo_ucb, generator: instances, options: 2, window: {steps: 4}}"
+    + PUBLISHED,
     "by cost": "policy: {objective: cost}",
     "percentile shift": "policy: {objective: cost, cost: max_percentile_shift}",
     "linear": "policy: {objective: cost, generator: linear, options: 2}",
@@ -80,7 +84,7 @@ SPECS: Mapping[str, str] = {
     # Options that help.
     "default": "",
     "by the score": "# no improvement",
-    "instances that help": "policy: {generator: instances}\ncandidates: 6",
+    "instances that help": "policy: {generator: instances}\ncandidates: 6" + PUBLISHED,
     "adapted": "policy: {generator: adapted, options: 2}",
     "residual parameters": "policy: {parameters: {optimism: 0.2, arm_sd: 0.1}}",
     "dearest": "policy: {generator_parameters: {dearest: 1.5}}",

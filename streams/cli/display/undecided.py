@@ -31,10 +31,14 @@ def tell_undecided(spec: Path) -> None:
 
 
 def tell_cautions(spec: Path) -> None:
-    """Say on standard error which methods of a good spec may leave most people without an option, and what applications
-    must name."""
-    loaded = load_spec(spec).spec
-    for line in (*cautions(loaded), *needs_applicants(loaded)):
+    """Say on standard error which methods of a good spec may leave most people without an option."""
+    for line in cautions(load_spec(spec).spec):
+        print(printable(f"{spec}: {line}"), file=sys.stderr)
+
+
+def tell_applicants(spec: Path) -> None:
+    """Say on standard error where applications under a good spec must name their applicants."""
+    for line in needs_applicants(load_spec(spec).spec):
         print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 

@@ -29,6 +29,8 @@ from .retrains import dump_retrains
 
 Rows = Sequence[Mapping[str, Value]]
 
+OF_PEOPLE, OF_NOBODY = 0o640, 0o666
+"""The permissions of files with rows of people, and of all others; the umask takes some away."""
 LIBRARIES = {
     ".skops": ("scikit-learn", "skops"),
     ".npz": ("numpy", "scikit-learn"),
@@ -129,6 +131,9 @@ def _occupied(folder: Path) -> UsageError:
 def _write_folder(folder: Path, contents: Mapping[str, bytes], manifest: Manifest) -> None:
     """Write a temporary folder, then rename it: renaming onto a folder that is not empty fails."""
     description = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+    rows = manifest.instances.file
+    # The first line names the columns. A file without rows is read by workers of any user.
+    private = {rows} if contents[rows].count(b"\n") > 1 else frozenset[str]()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -136,7 +141,7 @@ def _write_folder(folder: Path, contents: Mapping[str, bytes], manifest: Manifes
         raise _cannot_write(folder, error) from None
     try:
         for name, content in {**contents, MANIFEST: description}.items():
-            _write_file(temporary / name, content)
+            _write_file(temporary / name, content, OF_PEOPLE if name in private else OF_NOBODY)
         temporary.chmod(0o755)
         temporary.rename(folder)
     except OSError as error:
@@ -146,8 +151,8 @@ def _write_folder(folder: Path, contents: Mapping[str, bytes], manifest: Manifes
         raise _cannot_write(folder, error) from None
 
 
-def _write_file(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+def _write_file(path: Path, content: bytes, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

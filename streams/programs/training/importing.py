@@ -42,7 +42,7 @@ from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import RETRAINS, check_carries, check_number
 from .served import broken_rows, measure_served
-from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of
+from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
 from .unsaved_program import unsaved_program
 
 Floats = NDArray[np.float64]
@@ -96,6 +96,7 @@ def import_model(
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
+    alike = published(loaded, instances, table)
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
     approved = accepted(scores, loaded.spec.model.threshold)
     rejected = table.X[order][~approved[order]]
@@ -123,7 +124,10 @@ def import_model(
         goal_policy=policy,
         improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
         approved=[table.rows[index] for index in np.flatnonzero(approved)],
-        metrics=metrics_of(table, order, model, loaded.spec.model.threshold) | {"instances": len(instances)} | measured,
+        metrics=metrics_of(table, order, model, loaded.spec.model.threshold)
+        | {"instances": len(instances)}
+        | measured
+        | alike,
     )
 
 

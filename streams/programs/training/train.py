@@ -32,11 +32,13 @@ from ....schemas.table import Table, read_table
 from ...errors import UsageError
 from ..assembly import check_linear
 from ..bundle.manifest import Manifest
-from ..bundle.writer import check_new, write_bundle
+from ..bundle.writer import Rows, check_new, write_bundle
 from ..limited_places import round_score
 from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import DecisionModel, scorer
 from ..promised import measured_promise
+from ..published_rows import METRIC as ALIKE
+from ..published_rows import copies_rows, fewest_alike, publishing_fault
 from .dates import read_dates
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
@@ -116,6 +118,7 @@ def train(
     threshold = loaded.spec.model.threshold
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
+    alike = published(loaded, kept, table)
     reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
     scores = model.score(table.X[recourse])
     rejected = table.X[recourse][~accepted(scores, threshold)]
@@ -155,7 +158,8 @@ def train(
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(fit), "instances": len(instances)}
         | measured
-        | facts,
+        | facts
+        | alike,
     )
 
 
@@ -220,6 +224,19 @@ def accepted_rows(
             f"lower model.threshold ({threshold}) or give more data"
         )
     return kept
+
+
+def published(loaded: LoadedSpec, instances: Rows, table: Table) -> dict[str, float]:
+    """How many rows of the data are alike, for the manifest of a program that copies instances; nothing for others.
+
+    Raises ``UsageError`` where the spec does not let such rows be published.
+    """
+    if not copies_rows(loaded.spec):
+        return {}
+    alike = {ALIKE: float(fewest_alike(instances, table.rows))}
+    if fault := publishing_fault(loaded.spec, alike):
+        raise UsageError(f"{loaded.path}: {fault}")
+    return alike
 
 
 def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:

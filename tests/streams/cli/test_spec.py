@@ -68,7 +68,7 @@ def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, ca
 )
 def test_check_tells_of_rows_that_may_not_score_what_is_asked_for(added, is_told, tmp_path, capsys):
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    spec.write_text(f"{CREDIT.read_text()}{added}\ninstances: {{publish: true}}\n")
     assert check([spec]) == 0
     assert ("generator `instances` proposes rows of the data as they are, and " in capsys.readouterr().err) is is_told
 

@@ -49,7 +49,8 @@ def test_rows_that_do_not_score_what_a_round_asks_for_are_told_of(tmp_path, caps
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,repaid\n" + "".join(f"{income},{int(income > 40)}\n" for income in range(100)))
     goal = "generator: instances, goal: fixed, goal_parameters: {score: 0.999999}, window: {time: P90D}"
-    spec.write_text(f"{SPEC}policy: {{{goal}}}\ncapacity: {{places: 4, round: P7D}}\n")
+    published = "instances: {publish: true}"
+    spec.write_text(f"{SPEC}policy: {{{goal}}}\ncapacity: {{places: 4, round: P7D}}\n{published}\n")
     line = ["train", str(data), "--spec", str(spec), "--estimator", "logistic_regression"]
     assert main([*line, "--output", str(tmp_path / "model")]) == 0
     told = capsys.readouterr()

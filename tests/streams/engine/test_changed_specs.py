@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace as replace_fields
 
 from onward.schemas.events import DeadLetter, Model, ModelDecision, RawSpec, Recourse
 from onward.schemas.headers import read_headers
 from onward.schemas.kinds import kinds
-from onward.schemas.spec import Label, Window
+from onward.schemas.spec import Instances, Label, Window
 from onward.streams.engine.cases import Status
 from onward.streams.errors import LedgerError
 from onward.streams.journal.lines import line_of, pack_lines
@@ -241,7 +242,8 @@ def test_no_option_leads_outside_narrower_bounds(tmp_path, generator, highest):
     story = tape(tmp_path, **own)
     for number in range(5):
         story.applies(f"a{number}", 0, {"region": "north", "income": 5.0 * number, "debts": 2})
-    announce(story, feature("income", bounds=(0.0, highest)), MINUTE_MS)
+    narrower = feature("income", bounds=(0.0, highest))
+    announce(story, lambda spec: replace_fields(narrower(spec), instances=Instances(publish=True)), MINUTE_MS)
     for number in range(5):
         story.applies(f"b{number}", MINUTE_MS, {"region": "north", "income": 5.0 * number, "debts": 2})
     story.fold()

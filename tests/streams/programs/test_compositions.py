@@ -56,7 +56,12 @@ class Composition(NamedTuple):
         policy, rest = BARS[self.bar]
         policy = policy.replace("goal: fixed", f"goal: fixed, goal_parameters: {{score: {ROUND_SCORE}}}")
         names = f"generator: {self.generator}, objective: {self.objective}, cost: {self.cost}"
-        return f"policy: {{{names}{policy}}}\n{rest}"
+        return f"policy: {{{names}{policy}}}\n{rest}\n{published(self.generator)}"
+
+
+def published(generator: str) -> str:
+    """The permission of the spec to publish rows of the data, where the generator does so."""
+    return "instances: {publish: true}" if candidates.registry[generator].copies_instances else ""
 
 
 def options_of(program: Program) -> Any:
@@ -101,7 +106,7 @@ def test_what_serves_nobody_is_said_and_nothing_else(generator: str, tmp_path: P
 @pytest.mark.parametrize("choice", [name for name, kind in choices.registry.items() if kind.needs <= {"features"}])
 def test_every_choice_picks_among_the_options_of_every_generator(choice: str, objective: str, tmp_path: Path) -> None:
     for generator in candidates.registry:
-        text = f"policy: {{generator: {generator}, choice: {choice}, objective: {objective}}}"
+        text = f"policy: {{generator: {generator}, choice: {choice}, objective: {objective}}}\n{published(generator)}"
         program = assembled(text, tmp_path, bias=BIAS, rows=ROWS)
         batch, learner = options_of(program), program.learner()
         for person in range(batch.number):

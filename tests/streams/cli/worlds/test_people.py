@@ -37,7 +37,8 @@ def people(policies: tuple[str, ...] = ("protoar",), **settings) -> PeopleWorld:
 
 def built(loans: Path, policy: str, *policies: str) -> PeopleWorld:
     spec = loans.with_name("loans.yaml")
-    spec.write_text(SPEC.read_text() + f"policy: {policy}\n")
+    published = "instances: {publish: true}\n" if "instances" in policy else ""
+    spec.write_text(f"{SPEC.read_text()}policy: {policy}\n{published}")
     return people(policies or ("protoar",), data=loans, spec=spec)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import Instances
 from onward.schemas.specfile import SpecError, load_spec
 from onward.schemas.table import TableError
 from onward.streams.cli import train as train_command
@@ -66,8 +67,8 @@ def test_a_network_cannot_be_calibrated(data, tmp_path):
 
 def test_a_bundle_holds_what_its_policy_needs_and_no_more(data, tmp_path):
     instances = msgspec.structs.replace(LOADED.spec.policy, generator="instances", objective="improvement")
-    loaded = replace(LOADED, spec=msgspec.structs.replace(LOADED.spec, policy=instances))
-    train(data, loaded, tmp_path / "model", estimator="logistic_regression", seed=0)
+    spec = msgspec.structs.replace(LOADED.spec, policy=instances, instances=Instances(publish=True))
+    train(data, replace(LOADED, spec=spec), tmp_path / "model", estimator="logistic_regression", seed=0)
     files = sorted(file.name for file in (tmp_path / "model").iterdir())
     assert files == ["improvement.npz", "instances.csv", MANIFEST, "model.skops", "population.json"]
 
