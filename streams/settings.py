@@ -276,6 +276,38 @@ class WorkerSettings(BrokerSettings):
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
 
 
+class EraseSettings(BrokerSettings):
+    """Settings of ``onward erase send``."""
+
+    program: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$", description="Program that is to forget somebody.")
+    application: str | None = Field(None, min_length=1, max_length=200, description="One application.")
+    applicant: str | None = Field(
+        None, min_length=1, max_length=200, description="All that an applicant has sent until now."
+    )
+
+    @model_validator(mode="after")
+    def _one_person(self) -> Self:
+        if (self.application is None) == (self.applicant is None):
+            raise ValueError("say who is to be forgotten: give either --application or --applicant")
+        return self
+
+
+class TraceSettings(BrokerSettings):
+    """Settings of ``onward erase verify``."""
+
+    people: CliPositionalArg[Names] = Field(
+        (), description="Names, numbers or words that must be gone; without any, a line each from standard input."
+    )
+    state_dir: Paths = Field((), description="Folders of workers' ledgers; all their files are searched.")
+    snapshots: str | None = Field(None, min_length=1, description="Address of the snapshots.")
+    bundle: Paths = Field((), description="Folders of models.")
+    log: Paths = Field((), description="Logs, and other files or folders that must not hold a name.")
+    journal_days: float | None = Field(
+        None, gt=0, description="The workers' --journal-days; without it nothing ends what the journal holds."
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+
 class EvaluateSettings(BrokerSettings):
     """Settings of ``onward evaluate``: the policy to evaluate, and the spec of the log."""
 

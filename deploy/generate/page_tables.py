@@ -18,6 +18,7 @@ from ...streams.settings import (
     BrokerSettings,
     DeadLetterSettings,
     DemoSettings,
+    EraseSettings,
     EvaluateSettings,
     ModelSettings,
     RetrySettings,
@@ -26,6 +27,7 @@ from ...streams.settings import (
     SpecSettings,
     StatusSettings,
     TopicSettings,
+    TraceSettings,
     WorkerSettings,
 )
 from .method_parameters import method_parameters
@@ -69,6 +71,8 @@ def _commands() -> dict[str, str]:
         "show settings": _settings(ShowSettings, CONNECTION | {"application"}),
         "dead-letters settings": _settings(DeadLetterSettings, CONNECTION),
         "retry settings": _settings(RetrySettings, frozenset(DeadLetterSettings.names()) | {"letters"}),
+        "erase settings": _settings(EraseSettings, CONNECTION),
+        "traces settings": _settings(TraceSettings, CONNECTION | {"people"}),
         "evaluate settings": _settings(EvaluateSettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),

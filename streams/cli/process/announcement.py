@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from ....schemas.events import Model, RawSpec
+from ....schemas.events import Erasure, Model, RawSpec
 from ....schemas.headers import cloud_event_headers
 from ....schemas.kinds import kinds
 from ...kafka.client import EventWriter
@@ -14,7 +14,7 @@ from ...kafka.options import KafkaOptions
 from .client_logs import quiet_kafka_clients
 
 
-def announce_event(event: Model | RawSpec, source: str, topic: str, options: KafkaOptions) -> None:
+def announce_event(event: Model | RawSpec | Erasure, source: str, topic: str, options: KafkaOptions) -> None:
     """Publish an event; return when Kafka has acknowledged it."""
     kind, now_ms = kinds.by_struct[type(event)], time.time_ns() // 1_000_000
     # The time is part of the id, so that an earlier model or spec can be announced again.

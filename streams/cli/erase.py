@@ -1,0 +1,135 @@
+"""``onward erase``: lets everything about a person be forgotten, or finds what still names them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...schemas.events import Erasure
+from ...schemas.headers import format_time
+from ..errors import UsageError
+from ..kafka.admin.offsets import partition_offsets
+from ..kafka.admin.preflight import preflight
+from ..kafka.client import records_between
+from ..kafka.connection import connection
+from ..kafka.connection import topics as topic_names
+from ..printable import printable
+from ..settings import EraseSettings, TraceSettings
+from ..topics import DAY_MS
+from ..traces.names import Names
+from ..traces.search import Retention, Trace, TraceSearch
+from ..traces.snapshots import snapshot_files
+from .display.read_progress import ReadProgress
+from .flags.actions import run_action
+from .flags.parsing import parse_settings
+from .process.announcement import announce_event
+from .process.client_logs import quiet_kafka_clients
+
+SOURCE = "onward/erase"
+USAGE = """usage: onward erase {send,verify} [FLAGS]
+
+  send    Tell the workers of a program to forget an application, or all that an applicant has sent.
+  verify  Find what still names people, in topics, ledgers, snapshots, models and logs.
+
+`onward erase send --help` explains the flags."""
+SEND = """Publish an erasure on the erasures topic. Each journal partition of the program answers with a receipt on the
+rewards topic, which names nobody."""
+VERIFY = """Search every topic from its beginning, and the files that are named, for people who are to be forgotten: for
+names, words and numbers that only they have. Base64 and packed content is opened. Prints where each trace is and until
+when it may stay, without the name. Ends with exit code 1 where one is left that should be gone: in any file but a
+snapshot at once, in topics after their retention, in snapshots after 30 days. Writes nothing."""
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the action that the first argument names."""
+    return run_action("erase", USAGE, {"send": send, "verify": verify}, args)
+
+
+def send(args: Sequence[str]) -> int:
+    """Publish an erasure; return when Kafka has acknowledged it."""
+    settings = parse_settings(EraseSettings, "onward erase send", SEND, args)
+    topics, options = topic_names(settings), connection(settings)
+    with quiet_kafka_clients():
+        asyncio.run(preflight(options, [topics.erasures]))
+    announce_event(
+        Erasure(settings.program, settings.application, settings.applicant), SOURCE, topics.erasures, options
+    )
+    who = "an application" if settings.applicant is None else "an applicant"
+    print(f"{topics.erasures}: program {settings.program} is to forget {who}; {topics.rewards} will hold the receipts")
+    return 0
+
+
+def verify(args: Sequence[str]) -> int:
+    """Print the traces that are found; return 1 where one should be gone."""
+    settings = parse_settings(TraceSettings, "onward erase verify", VERIFY, args)
+    names = [name.strip() for name in settings.people or sys.stdin.read().splitlines() if name.strip()]
+    if not names:
+        raise UsageError("say who must be gone: names as arguments, or a line each on standard input")
+    now_ms = time.time_ns() // 1_000_000
+    traces = list(_traces(settings, names))
+    if settings.as_json:
+        print(json.dumps(_as_json(traces, now_ms), indent=2))
+    else:
+        _print(traces, names, now_ms)
+    return int(any(trace.is_left(now_ms) for trace in traces))
+
+
+def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
+    journal_ms = None if settings.journal_days is None else round(settings.journal_days * DAY_MS)
+    search = TraceSearch(Names(names), Retention(topic_names(settings), journal_ms))
+    yield from _in_topics(settings, search)
+    for folder in (*settings.state_dir, *settings.bundle, *settings.log):
+        if not folder.exists():
+            raise UsageError(f"{folder} does not exist")
+        yield from search.in_folder(folder)
+    if settings.snapshots is not None:
+        with tempfile.TemporaryDirectory() as place:
+            for file, until_ms, copy in snapshot_files(settings.snapshots, Path(place)):
+                yield from search.in_file(copy, until_ms, file)
+
+
+def _in_topics(settings: TraceSettings, search: TraceSearch) -> Iterator[Trace]:
+    topics, options = topic_names(settings), connection(settings)
+    with quiet_kafka_clients():
+        offsets = partition_offsets(options, (*topics.inputs, topics.journal, *topics.outputs))
+        progress = ReadProgress(sum(partition.end - partition.begin for partition in offsets))
+        for record in records_between(options, offsets, progress.add):
+            trace = search.in_record(record)
+            if trace is not None:
+                yield trace
+
+
+def _print(traces: Sequence[Trace], names: Sequence[str], now_ms: int) -> None:
+    for trace in traces:
+        who = ", ".join(f"#{number}" if number else "not searched: too large" for number in trace.names)
+        print(printable(f"{trace.place}: {trace.note} ({who}), {_until(trace, now_ms)}"))
+    left = sum(trace.is_left(now_ms) for trace in traces)
+    print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone")
+
+
+def _until(trace: Trace, now_ms: int) -> str:
+    if trace.until_ms is None:
+        return "should be gone: nothing ends it"
+    end = format_time(trace.until_ms)
+    return f"should be gone since {end}" if trace.is_left(now_ms) else f"until {end}"
+
+
+def _as_json(traces: Sequence[Trace], now_ms: int) -> dict[str, object]:
+    return {
+        "left": sum(trace.is_left(now_ms) for trace in traces),
+        "traces": [
+            {
+                "place": trace.place,
+                "note": trace.note,
+                "names": trace.names,
+                "until": None if trace.until_ms is None else format_time(trace.until_ms),
+                "left": trace.is_left(now_ms),
+            }
+            for trace in traces
+        ],
+    }

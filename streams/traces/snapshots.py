@@ -1,0 +1,34 @@
+"""All files at an address of snapshots, fetched one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+
+from ..errors import UsageError, one_line
+from .search import LONGEST_MS
+
+
+def snapshot_files(address: str, folder: Path) -> Iterator[tuple[str, int | None, Path]]:
+    """Each file: what it is called, until when it may stay, and a copy of it in a folder, which the next one replaces.
+
+    A file whose time of writing is not known should be gone.
+    """
+    try:
+        system, root = fsspec.core.url_to_fs(address)
+        files = sorted(system.find(root))
+    except (ImportError, OSError, ValueError) as error:
+        raise UsageError(f"--snapshots {address}: not an address that can be read: {one_line(error)}") from None
+    copy = folder / "copy"
+    for file in files:
+        try:
+            system.get_file(file, str(copy))
+            until_ms: int | None = round(system.modified(file).timestamp() * 1000) + LONGEST_MS
+        except FileNotFoundError:
+            continue  # A newer snapshot has taken its place meanwhile.
+        except NotImplementedError:
+            until_ms = None
+        yield str(file), until_ms, copy
+        copy.unlink(missing_ok=True)

@@ -1,0 +1,124 @@
+"""``onward erase``: an erasure is sent, and what still names people is found."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from onward.schemas.events import Erasure
+from onward.streams.cli import main
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.tests.support.installations import TOPICS
+from onward.tests.support.tape import DAY_MS, TIMED, tape
+
+NAME = "canary Zoë"
+
+
+def verified(broker, capsys, *flags: str) -> tuple[int, dict[str, object]]:
+    """The exit code, and the JSON."""
+    code = main(["erase", "verify", NAME, "--brokers", broker.bootstrap, "--json", *flags])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("flags", "event"),
+    [(["--application", NAME], Erasure("loan", NAME)), (["--applicant", NAME], Erasure("loan", applicant=NAME))],
+)
+def test_an_erasure_is_sent_under_an_id_that_names_nobody(broker, capsys, flags, event):
+    assert main(["erase", "send", "--brokers", broker.bootstrap, "--program", "loan", *flags]) == 0
+    assert NAME not in capsys.readouterr().out
+    with EventReader(broker.options(), [TOPICS.erasures]) as reader:
+        [record] = reader.poll(5)
+    assert msgspec.json.decode(record.value, type=Erasure) == event
+    headers = dict(record.headers)
+    assert headers["ce_type"] == b"onward.erasure.v1"
+    assert b"canary" not in headers["ce_id"] + (record.key or b"")
+
+
+@pytest.mark.parametrize("flags", [[], ["--application", "a", "--applicant", "b"]])
+def test_an_erasure_is_of_one_person(broker, capsys, flags):
+    assert main(["erase", "send", "--brokers", broker.bootstrap, "--program", "loan", *flags]) == 2
+    assert "either --application or --applicant" in capsys.readouterr().err
+
+
+def test_traces_in_topics_may_stay_until_their_retention_is_over(broker, capsys):
+    write(broker, TOPICS.applications, now_ms(), value=json.dumps({"application": NAME}).encode())
+    write(broker, TOPICS.rewards, now_ms() - 20 * DAY_MS, id=f"reward/loan/{NAME}")
+    code, found = verified(broker, capsys)
+    assert code == 0
+    assert [(trace["place"], trace["note"], trace["left"]) for trace in found["traces"]] == [
+        ("applications/0/0", "value", False),
+        ("rewards/0/0", "header ce_id", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "days", "flags", "code"),
+    [
+        (TOPICS.applications, 9, [], 1),
+        (TOPICS.rewards, 31, [], 1),
+        (TOPICS.journal, 0, [], 1),
+        (TOPICS.journal, 20, ["--journal-days", "28"], 0),
+        (TOPICS.journal, 31, ["--journal-days", "28"], 1),
+    ],
+)
+def test_a_trace_that_should_be_gone_is_an_error(broker, capsys, topic, days, flags, code):
+    write(broker, topic, now_ms() - days * DAY_MS, value=NAME.encode())
+    assert verified(broker, capsys, *flags)[0] == code
+
+
+def test_names_come_from_standard_input_and_are_not_printed(broker, capsys, monkeypatch, tmp_path):
+    log = tmp_path / "log"
+    log.write_text(f"it is {NAME}, and no other\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"nobody\n{NAME}\n"))
+    assert main(["erase", "verify", "--brokers", broker.bootstrap, "--log", str(log)]) == 1
+    printed = capsys.readouterr().out
+    assert "canary" not in printed
+    assert f"{log}: file (#2), should be gone: nothing ends it" in printed
+    assert "2 names: 1 traces, of which 1 should be gone" in printed
+
+
+def test_a_ledger_that_holds_a_person_is_an_error_until_they_are_erased(broker, capsys, tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.applies(NAME)
+    folder = story.fold().parent
+    code, found = verified(broker, capsys, "--state-dir", str(folder))
+    assert code == 1
+    assert {"table cases", "table timers"} <= {trace["note"] for trace in found["traces"]}
+    story.send("erasures", Erasure("loan", NAME), 1, "e")
+    story.fold()
+    assert verified(broker, capsys, "--state-dir", str(folder)) == (0, {"left": 0, "traces": []})
+
+
+def test_a_longer_name_in_a_ledger_is_somebody_else(broker, capsys, tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.applies("a-171")
+    folder = str(story.fold().parent)
+    assert main(["erase", "verify", "a-17", "--brokers", broker.bootstrap, "--state-dir", folder]) == 0
+    assert main(["erase", "verify", "a-171", "--brokers", broker.bootstrap, "--state-dir", folder]) == 1
+
+
+def test_who_must_be_gone_is_asked_for(broker, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert main(["erase", "verify", "--brokers", broker.bootstrap]) == 2
+    assert "say who must be gone" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_told(broker, capsys, tmp_path: Path):
+    flags = ["--brokers", broker.bootstrap, "--state-dir", str(tmp_path / "nowhere")]
+    assert main(["erase", "verify", NAME, *flags]) == 2
+
+
+def write(broker, topic: str, time_ms: int, value: bytes = b"{}", id: str = "x") -> None:
+    """Write a record."""
+    with EventWriter(broker.options()) as writer:
+        writer.send(topic, value, headers=[("ce_id", id.encode())], timestamp_ms=time_ms, partition=0)
