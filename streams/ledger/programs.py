@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from ...schemas.spec_document import document, spec_of
+from ...schemas.spec_document import BEFORE_OBJECTIVES, document, spec_of
+from ..engine.timing.timers import EVENT_TIME, WINDOW
 from ..errors import LedgerError
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
@@ -49,11 +50,38 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
 def _in_force(db: sqlite3.Connection, program: Program) -> Program:
     """A program under the last of its specs."""
     rows = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number", (program.name,)).fetchall()
+    if not rows:
+        _check_before_specs(db, program)
+        write_specs(db, program)
+        return program.begun_with(program.spec)
     first, *later = (spec_of(bytes(without_checksum(body)), program.spec.model.manifest) for (body,) in rows)
     in_force = program.begun_with(first)
     for spec in later:
         in_force = in_force.changed(spec)
     return in_force
+
+
+def _check_before_specs(db: sqlite3.Connection, program: Program) -> None:
+    """Refuse a file that means something else than it did in a ledger before schema 12, which keeps no specs.
+
+    What a file left out then has another default today.
+    """
+    policy, must = program.spec.policy, []
+    if policy.objective != BEFORE_OBJECTIVES:
+        must.append(f"objective: {BEFORE_OBJECTIVES}")
+    shards = db.execute("SELECT DISTINCT choice FROM shards WHERE program = ?", (program.name,))
+    must += [f"choice: {choice}" for (choice,) in shards if choice != policy.choice]
+    windows = (
+        "SELECT min(shard = ?) FROM timers JOIN programs ON id = timers.program WHERE kind = ? AND programs.program = ?"
+    )
+    [(by_time,)] = db.execute(windows, (EVENT_TIME, WINDOW, program.name)).fetchall()
+    if by_time is not None and bool(by_time) != (policy.window.time is not None):
+        must.append("window: {time: ...} as it was" if by_time else "window: {steps: 10}, or the steps that it named")
+    if must:
+        raise SpecRefusedError(
+            f"a file of the version that wrote the ledger left out what has another default now; write under policy: "
+            f"{'; '.join(must)}"
+        )
 
 
 def insert_program(db: sqlite3.Connection, program: Program) -> int:
