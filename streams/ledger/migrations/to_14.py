@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 from typing import Any
 
 from .bodies import rewrite
@@ -14,11 +15,15 @@ CREDIT_OF = {"promise_state": 4, "rounds": 10}
 def migrate(db: sqlite3.Connection) -> None:
     """Reorder the fields, and add the table."""
     for table, place in CREDIT_OF.items():
-        rewrite(db, table, lambda record, place=place: [record[place], *record[:place], *record[place + 1 :]])
+        rewrite(db, table, partial(_with_first, place))
     rewrite(db, "shared_evidence", _renamed)
     db.execute(
         "CREATE TABLE populations (program TEXT, shard INTEGER, body BLOB NOT NULL, PRIMARY KEY (program, shard))"
     )
+
+
+def _with_first(place: int, record: list[Any]) -> list[Any]:
+    return [record[place], *record[:place], *record[place + 1 :]]
 
 
 def _renamed(record: dict[str, Any]) -> dict[str, Any]:
