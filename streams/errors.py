@@ -3,6 +3,7 @@
     OnwardError                1   anything below
     ├── UsageError             2   a flag, setting, spec or data file is wrong
     ├── BrokerError            3   Kafka is not reachable, refuses, or a topic is missing or wrong
+    │   └── JournalCutError        the beginning of the journal is gone
     ├── LedgerError            4   the state on disk is missing, corrupt, or belongs to something else
     │   ├── DamagedLedgerError     a ledger's file is damaged
     │   └── HandoverError          another version has answered where this one would begin
@@ -43,6 +44,10 @@ class BrokerError(OnwardError):
     """Kafka is not reachable, refuses, or a topic is missing or wrong."""
 
     exit_code = 3
+
+
+class JournalCutError(BrokerError):
+    """The beginning of the journal is gone, and with it what a command needs."""
 
 
 class LedgerError(OnwardError):

@@ -142,6 +142,16 @@ class ShowSettings(BrokerSettings):
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
+class ExplainSettings(ShowSettings):
+    """Settings of ``onward explain``."""
+
+    spec: Path | None = Field(
+        None,
+        description="Program spec (YAML), to tell the options considered: the journal is read from its beginning.",
+    )
+    html: Path | None = Field(None, description="File to write the page to as HTML, instead of lines.")
+
+
 class DeadLetterSettings(BrokerSettings):
     """Settings of ``onward dead-letters list``: which dead letters are meant."""
 

@@ -23,7 +23,7 @@ from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
-from ..errors import BrokerError
+from ..errors import JournalCutError
 from ..journal.entries import NO_CASE, Entry
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
@@ -82,10 +82,10 @@ class JournalReplay:
     def feed(self, record: Record) -> Iterator[ReplayedStep | ReplayedFate | PreferenceUpdate]:
         """Fold the next record, now or later; return the steps, closings and lessons so far.
 
-        Raise ``BrokerError`` when the beginning of the journal is gone.
+        Raise ``JournalCutError`` when the beginning of the journal is gone.
         """
         if not self._state.offset and not self._entries and record.offset:
-            raise BrokerError(
+            raise JournalCutError(
                 f"{record.topic} partition {record.partition} begins at offset {record.offset}: what came before is "
                 "needed too, keep the journal for ever (`onward topics check`)"
             )

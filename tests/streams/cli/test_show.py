@@ -14,6 +14,7 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli import show
+from onward.streams.cli.display.happenings import INDENT
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
@@ -56,10 +57,10 @@ def test_what_happened_is_told_line_by_line(
     head, *lines, state = capsys.readouterr().out.splitlines()
     assert head == f"{told} in program {PROGRAM}"
     assert state == "state: closed"
-    words = [line.split()[1] for line in lines if not line.startswith(show.INDENT)]
+    words = [line.split()[1] for line in lines if not line.startswith(INDENT)]
     assert words[:3] == ["application", "model-decision", "recourse"]
     assert {"outcome", "dead-letter"} <= set(words)
-    assert any(line.startswith(f"{show.INDENT}1. ") and "  (cost " in line for line in lines)
+    assert any(line.startswith(f"{INDENT}1. ") and "  (cost " in line for line in lines)
     assert any("could not be used: unknown_option: " in line for line in lines)
     assert any(" applications/0@" in line for line in lines)
 

@@ -1,0 +1,210 @@
+"""The explanation of one application: what was decided and why, what was offered, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import UNSET, Struct
+
+from ....schemas.events import APPLY_AGAIN, Decision, ModelDecision, NoRecourse, Reason, Recourse
+from ....schemas.headers import format_time
+from ...errors import writing
+from ...printable import printable
+from ...private_folder import make_private_file
+from ...replay.considered import ConsideredOption
+from ...replay.history import Happening, state_of
+from .happenings import facts, target_in_words
+
+SHOWN_OPTIONS = 50
+"""Options considered that are told in words and on the page; JSON has all."""
+NO_APPLICATION = "the application itself: it is older than what the topics keep"
+NO_DECISION = "the decision: it is not made yet, or older than what its topic keeps"
+NO_ANSWER = "the answer to the rejected person: it is not given yet, or older than what its topic keeps"
+NOT_OURS = "the reasons: another system decided, and Onward does not know why"
+NO_REASONS = (
+    "the reasons: the model's bundle does not tell what people whom it approves are like, or an older version decided"
+)
+
+
+class Told(Struct, frozen=True):
+    """An event in words."""
+
+    time: str
+    kind: str
+    words: str
+
+
+class Versions(Struct, frozen=True):
+    """What the decision and the answer follow from, as far as they say it: versions, and hashes (sha256)."""
+
+    model: str | None = None
+    model_sha256: str | None = None
+    spec: str | None = None
+    policy: str | None = None
+    policy_version: str | None = None
+
+
+class Explanation(Struct, frozen=True):
+    """What is known of an application in one program.
+
+    ``reasons`` are None where they are not known, ``considered`` where the options were not computed again. ``missing``
+    names what is not known, and why.
+    """
+
+    application: str
+    program: str
+    state: str
+    decision: Told | None
+    approved: bool | None
+    reasons: Sequence[Reason] | None
+    answer: Recourse | NoRecourse | None
+    considered: Sequence[ConsideredOption] | None
+    versions: Versions
+    promised: Sequence[str]
+    became: Sequence[Told]
+    missing: Sequence[str]
+
+
+def explain(
+    application: str,
+    program: str,
+    happenings: list[Happening],
+    considered: Sequence[ConsideredOption] | None,
+    missing: Sequence[str] = (),
+) -> Explanation:
+    """The explanation of an application by the events of one program; ``missing`` is what else is not known."""
+    used = [one for one in happenings if not one.repeated and not one.refused]
+    own = [one for one in used if getattr(one.event, "application", None) == application]
+    decided = next((one for one in own if isinstance(one.event, Decision | ModelDecision)), None)
+    decision = None if decided is None else decided.event
+    answered = next((one for one in own if isinstance(one.event, Recourse | NoRecourse)), None)
+    answer = answered.event if answered is not None and isinstance(answered.event, Recourse | NoRecourse) else None
+    reasons = decision.reasons if isinstance(decision, ModelDecision) and decision.reasons is not UNSET else None
+    approved = decision.approved if isinstance(decision, Decision | ModelDecision) else None
+    if approved is None and answer is not None:
+        approved = False
+    told = (decided, answered)
+    after = [one for one in happenings if one not in told and one.kind != "application"]
+    return Explanation(
+        application,
+        program,
+        state_of(happenings),
+        None if decided is None else _told(decided),
+        approved,
+        reasons,
+        answer,
+        considered,
+        _versions(decision, answer),
+        list(_promised(answer)),
+        list(map(_told, after)),
+        [*_missing(used, decision, answer, approved), *missing],
+    )
+
+
+def _told(happening: Happening) -> Told:
+    return Told(format_time(happening.time_ms), happening.kind, facts(happening))
+
+
+def _versions(decision: Struct | None, answer: Recourse | NoRecourse | None) -> Versions:
+    policy, version = (None, None) if answer is None else (answer.policy, answer.policy_version)
+    source = decision if isinstance(decision, ModelDecision) else answer
+    if source is None:
+        return Versions()
+    return Versions(source.model, source.model_sha256, source.spec, policy, version)
+
+
+def _promised(answer: Recourse | NoRecourse | None) -> Iterator[str]:
+    """What an answer promises, one promise a line."""
+    if isinstance(answer, Recourse):
+        if words := target_in_words(answer).removeprefix(", "):
+            yield words
+        held = [option.id for option in answer.options if option.status == "open"]
+        if held:
+            yield f"{'option' if len(held) == 1 else 'options'} {', '.join(held)} until {answer.expires_at}"
+    elif answer is not None and answer.reason == APPLY_AGAIN:
+        yield answer.detail
+
+
+def _missing(
+    used: Sequence[Happening], decision: Struct | None, answer: Recourse | NoRecourse | None, approved: bool | None
+) -> Iterator[str]:
+    """What the events do not tell."""
+    if not any(one.kind == "application" for one in used):
+        yield NO_APPLICATION
+    if decision is None:
+        yield NO_DECISION
+    if approved is False:
+        if isinstance(decision, Decision):
+            yield NOT_OURS
+        elif isinstance(decision, ModelDecision) and decision.reasons is UNSET:
+            yield NO_REASONS
+        if answer is None:
+            yield NO_ANSWER
+
+
+def in_lines(explanation: Explanation) -> Iterator[str]:
+    """An explanation in words, one fact a line."""
+    own = explanation
+    yield f"{own.application} in program {own.program}"
+    yield f"state: {own.state}"
+    for heading, lines in sections(own):
+        yield f"{heading}:"
+        yield from (f"    {line}" for line in lines)
+
+
+def sections(own: Explanation) -> Iterator[tuple[str, list[str]]]:
+    """The parts of an explanation that say something: a heading, and its lines."""
+    parts = {
+        "decision": [] if own.decision is None else [f"{own.decision.time}  {own.decision.words}"],
+        "reasons": [reason.text for reason in own.reasons or ()],
+        "answer": _answer(own.answer),
+        "options considered": list(_considered(own.considered or ())),
+        "model and spec": list(_version_lines(own.versions)),
+        "promised": list(own.promised),
+        "what became of it": [f"{one.time}  {one.kind}: {one.words}" for one in own.became],
+        "not known": list(own.missing),
+    }
+    return ((heading, lines) for heading, lines in parts.items() if lines)
+
+
+def _answer(answer: Recourse | NoRecourse | None) -> list[str]:
+    if isinstance(answer, Recourse):
+        return [f"{option.id}. {option.in_words(answer.execution_source)}" for option in answer.options]
+    return [] if answer is None else [f"{answer.heading}: {answer.detail or answer.reason}"]
+
+
+def _considered(options: Sequence[ConsideredOption]) -> Iterator[str]:
+    for option in options[:SHOWN_OPTIONS]:
+        changes = "; ".join(map(str, option.changes)) or "nothing changes"
+        yield f"{changes}{' (in the answer)' if option.picked else ''}"
+    if len(options) > SHOWN_OPTIONS:
+        yield f"and {len(options) - SHOWN_OPTIONS} more"
+
+
+def _version_lines(versions: Versions) -> Iterator[str]:
+    if versions.model is not None:
+        yield f"model {versions.model}, sha256 of its manifest {versions.model_sha256 or 'not told'}"
+        yield f"spec, sha256 {versions.spec}"
+    if versions.policy is not None:
+        yield f"policy {versions.policy}, version {versions.policy_version}"
+
+
+def write_page(path: Path, application: str, explanations: Sequence[Explanation]) -> None:
+    """Write a page of HTML without scripts, for its owner alone: it holds personal data.
+
+    Raises ``UsageError`` when it cannot be written.
+    """
+    templates = Environment(
+        loader=PackageLoader("onward.streams.cli.display"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: printable(value) if isinstance(value, str) else value,
+    )
+    parts = [(own, list(sections(own))) for own in explanations]
+    page = templates.get_template("explanation.html.j2").render(application=application, explanations=parts)
+    with writing(path, "the page "):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_file(path)
+        path.write_text(page, encoding="utf-8")

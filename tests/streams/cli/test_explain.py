@@ -1,0 +1,154 @@
+"""``onward explain``: one page about an application, and what it says of things that are gone."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onward.schemas.events import Application
+from onward.streams import cli
+from onward.streams.cli.process import application_history, application_replay
+from onward.streams.kafka.client import records_between
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.records import Record
+from onward.tests.support.fixed_models import assembled
+from onward.tests.support.installations import TOPICS
+from onward.tests.support.pipeline import Run
+from onward.tests.support.tape import MINUTE_MS, Tape
+
+SPEC = "policy: {objective: cost, generator: search, choice: posterior, options: 1, window: {steps: 3}}"
+PERSON = {"region": "north", "income": 40, "debts": 6, "housing": "rent", "training": "none"}
+RICH = {"region": "north", "income": 90, "debts": 0, "housing": "own", "training": "degree"}
+HOSTILE = '<script>alert("x")</script>\u202e'
+
+
+class Explained:
+    """A story on a broker, and the command."""
+
+    def __init__(self, tape: Tape, broker: EmbeddedBroker, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.tape, self._broker, self._capsys, self.spec = tape, broker, capsys, str(folder / "spec.yaml")
+        self.html = folder / "page.html"
+
+    def run(self, *args: str) -> str:
+        assert cli.main(["explain", *args, "--brokers", self._broker.bootstrap]) == 0
+        return self._capsys.readouterr().out
+
+    def of(self, name: str, *args: str) -> dict[str, object]:
+        [own] = json.loads(self.run(name, "--json", *args))["programs"]
+        return own
+
+
+@pytest.fixture
+def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Explained]:
+    """A person who is rejected and improves, one who is approved, and one with a name that is markup."""
+    tape = Tape(Run({"loan": assembled(SPEC, tmp_path / "program", bias=-3.0)}, tmp_path))
+    tape.applies("ada", 0, PERSON)
+    tape.applies("eve", MINUTE_MS, RICH)
+    tape.send("applications", Application("loan", HOSTILE, PERSON), 2 * MINUTE_MS, "a-hostile")
+    tape.outcome("ada", 3 * MINUTE_MS, option="1")
+    tape.fold()
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        tape.write_to(broker.options())
+        yield Explained(tape, broker, tmp_path / "program", capsys)
+
+
+def test_a_rejection_is_explained_from_its_reasons_to_its_fate(explained: Explained) -> None:
+    own = explained.of("ada", "--spec", explained.spec)
+    assert (own["approved"], own["state"], own["missing"]) == (False, "closed", [])
+    assert [reason["feature"] for reason in own["reasons"]][:1] == ["income"]
+    told = own["decision"]["words"]
+    assert told.startswith("rejected by model v1: income is too low; ")
+    options = own["answer"]["options"]
+    picked = [option["changes"] for option in own["considered"] if option["picked"]]
+    assert sorted(map(str, picked)) == sorted(str(option["changes"]) for option in options)
+    assert len(own["considered"]) > len(picked)
+    program = explained.tape.run.programs["loan"]
+    assert own["versions"]["spec"] == program.sha256
+    assert own["versions"]["model_sha256"] == program.bundle.manifest_sha256
+    assert [one["kind"] for one in own["became"]] == ["outcome", "reward"]
+    assert "features" not in own
+
+
+def test_an_approval_has_no_reasons_and_lacks_no_answer(explained: Explained) -> None:
+    own = explained.of("eve")
+    assert (own["approved"], own["reasons"], own["answer"]) == (True, None, None)
+    assert own["missing"] == []
+
+
+def test_words_have_a_heading_for_each_part(explained: Explained) -> None:
+    lines = explained.run("ada", "--program", "loan").splitlines()
+    assert lines[:2] == ["ada in program loan", "state: closed"]
+    headings = [line for line in lines[2:] if not line.startswith(" ")]
+    assert headings == ["decision:", "reasons:", "answer:", "model and spec:", "what became of it:", "not known:"]
+    assert lines[-1].startswith("    the options considered: give the program's --spec, and they are computed again")
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_says_the_same_and_is_for_its_owner_alone(explained: Explained) -> None:
+    words = explained.run("ada", "--spec", explained.spec).splitlines()
+    assert explained.run("ada", "--spec", explained.spec, "--html", str(explained.html)) == ""
+    page = Tags(explained.html.read_text(encoding="utf-8"))
+    assert all(line.strip() in page.text for line in words if line.startswith("    "))
+    assert stat.S_IMODE(explained.html.stat().st_mode) == 0o600
+
+
+@pytest.mark.attack
+def test_a_name_that_is_markup_is_text_on_the_page(explained: Explained) -> None:
+    explained.run(HOSTILE, "--html", str(explained.html))
+    page = Tags(explained.html.read_text(encoding="utf-8"))
+    assert page.tags <= {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "ul", "li"}
+    assert '<script>alert("x")</script>\\u202e' in page.text
+
+
+def test_what_a_cut_journal_no_longer_tells_is_named(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader gets what a broker gives of a partition whose first records are gone: later ones, as they are."""
+
+    def later(*args: Any) -> Iterator[Record]:
+        return (record for record in records_between(*args) if record.topic != TOPICS.journal or record.offset >= 2)
+
+    monkeypatch.setattr(application_replay, "records_between", later)
+    own = explained.of("ada", "--spec", explained.spec)
+    assert (own["considered"], own["approved"]) == (None, False)
+    [missing] = own["missing"]
+    assert missing.startswith("the options considered: journal partition 0 begins at offset 2")
+    monkeypatch.setattr(application_history, "records_between", later)
+    assert explained.of("ada", "--spec", explained.spec)["missing"] == [
+        "the application itself: it is older than what the topics keep",
+        "the options considered: the application's features are gone",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "line"),
+    [
+        (["x"], 2, "--brokers is missing"),
+        (["x", "--html", "/proc/no/page.html", "--brokers", "localhost:1"], 2, "--html /proc/no/page.html"),
+    ],
+)
+def test_wrong_flags_are_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], args: list[str], code: int, line: str
+) -> None:
+    assert cli.main(["explain", *args]) == code
+    [printed] = capsys.readouterr().err.splitlines()
+    assert line in printed
