@@ -815,7 +815,8 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
 
     ``time`` is the event time, ``timestamp`` that of the input's Kafka record, both in milliseconds since the epoch.
     ``topic``, ``partition`` and ``offset`` are the position of the input record; a tick has none. ``data`` is the
-    event's own JSON, as it was sent.
+    event's own JSON, as it was sent. ``clock`` is how far the event moves the clock of its input partition, where that
+    is less than ``time``: no event moves one far beyond the time at which it is read.
     """
 
     type: str
@@ -827,6 +828,7 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
     partition: Int64 = -1
     offset: Int64 = -1
     source: str | None = None
+    clock: Milliseconds | None = None
 
 
 def identifier_fields(struct: type[Struct]) -> tuple[str, ...]:

@@ -253,7 +253,12 @@ class WorkerSettings(BrokerSettings):
         description="A batch of records that unpacks to more is one dead letter; reading takes about 4 times as much "
         "memory.",
     )
-    max_future_seconds: float = Field(86_400, ge=0, description="A record further ahead of the clock is a dead letter.")
+    max_future_seconds: float = Field(
+        300,
+        ge=0,
+        description="No event moves time further than this beyond the worker's clock. An event further ahead is used, "
+        "with the time that it says; one that is more than a day ahead is a dead letter.",
+    )
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
     model_addresses: Names = Field(
         (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +37,8 @@ The ledgers are only read; a worker may be running."""
 SPEC_CHARACTERS = 12
 """The first characters of a spec's hash; JSON has all."""
 DAY_CHARACTERS = len("2026-02-02")
+AHEAD_MS = 60_000
+"""Event times may be this far ahead of this computer's clock before the input partition is named."""
 VERSION_CHARACTERS, VERSION_TAIL = 20, 12
 """A longer model version is shortened to its beginning and its end, which is often a hash."""
 
@@ -66,6 +69,8 @@ def run(args: Sequence[str]) -> int:
         print(json.dumps({"group": settings.group, "committed": known, **_as_json(partitions, ledgers)}, indent=2))
     else:
         _print(partitions, ledgers)
+        for line in _ahead(ledgers, time.time_ns() // 1_000_000):
+            print(line)
     if not known:
         print(
             f"group {settings.group} has committed nothing on these topics: if workers run, give --group the name "
@@ -94,6 +99,25 @@ def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerS
     return _PartitionStatus(offsets, True, max(known, default=None))
 
 
+def _ahead(ledgers: Iterable[LedgerSummary], now_ms: int) -> list[str]:
+    """A line for each input partition whose event times run ahead of ``now_ms``."""
+    latest: dict[tuple[str, int], int] = {}
+    for event in (event for ledger in ledgers for event in ledger.latest):
+        source = event.topic, event.partition
+        latest[source] = max(event.time_ms, latest.get(source, event.time_ms))
+    return [
+        f"the clock of {topic} partition {partition} runs ahead: an event says {_time(time_ms)}, "
+        f"{_span(time_ms - now_ms)} from now; look at its senders' clocks, and whether they send local time as UTC"
+        for (topic, partition), time_ms in sorted(latest.items())
+        if time_ms > now_ms + AHEAD_MS
+    ]
+
+
+def _span(milliseconds: int) -> str:
+    hours, minutes = divmod(round(milliseconds / 60_000), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> dict[str, object]:
     return {
         "topics": [{**partition.offsets._asdict(), "lag": partition.lag} for partition in partitions],
@@ -101,6 +125,7 @@ def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSum
             {
                 **ledger._asdict(),
                 "path": str(ledger.path),
+                "latest": [event._asdict() for event in ledger.latest],
                 "programs": [_program_as_json(program) for program in ledger.programs],
             }
             for ledger in ledgers

@@ -113,6 +113,8 @@ def _look_ahead(fold: Fold, segment: Segment, are_new: Sequence[bool]) -> LookAh
 
 def _pass_time(fold: Fold, entry: Entry) -> None:
     watermarks, moved = fold.state.watermarks, False
+    if entry.clock_ms is not None and entry.source is not None:
+        watermarks.note_ahead(entry.source, entry.time_ms)
     for source, time_ms in clock_moves(entry):
         moved |= watermarks.advance(source, time_ms)
     if moved:

@@ -16,6 +16,7 @@ import msgspec
 
 from ...schemas.encoding import Problem
 from ...schemas.events import Journaled, Model, RawErasure, RawSpec, SourcePosition, Tick
+from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
 from ..errors import ModelError
 from ..journal.dead_letters import dead_letter_of_record
@@ -141,16 +142,18 @@ class Ingest:
 
         The work on many bytes is done in a thread, so that the worker goes on hearing brokers whatever they take.
         """
-        validator = self._validators[chunk[0].topic]
+        validator, now_ms = self._validators[chunk[0].topic], self._clock_ms()
         is_small = sum(len(record.value or b"") + HEADER_BYTES * len(record.headers) for record in chunk) <= SMALL_BYTES
         if is_small and validator.kind.about == "case":
-            return self._journal_records(validator.kind, chunk, _validated(validator, chunk, self._clock_ms()))
-        read = await in_thread(_validated, validator, chunk, self._clock_ms())
+            return self._journal_records(validator.kind, chunk, _validated(validator, chunk, now_ms), now_ms)
+        read = await in_thread(_validated, validator, chunk, now_ms)
         if validator.kind.about != "case":
             read = [await self._loaded(one) for one in read]
-        return await in_thread(self._journal_records, validator.kind, chunk, read)
+        return await in_thread(self._journal_records, validator.kind, chunk, read, now_ms)
 
-    def _journal_records(self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated]) -> list[OutRecord]:
+    def _journal_records(
+        self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated], now_ms: int
+    ) -> list[OutRecord]:
         lines: dict[int, list[Journaled]] = {}
         for record, read in zip(chunk, validated, strict=True):
             problem, event, body = read.problem, read.event, read.body
@@ -163,7 +166,9 @@ class Ingest:
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
             data = self._keyed(body) if isinstance(body, RawErasure) else read.data
-            line = line_of(event, kind, record, data) if problem is None else self._dead_letter(record, problem)
+            line = (
+                self._line(event, kind, record, data, now_ms) if problem is None else self._dead_letter(record, problem)
+            )
             lines.setdefault(first, []).append(line)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
@@ -209,6 +214,12 @@ class Ingest:
     def _keyed(self, erasure: RawErasure) -> bytes:
         """The JSON of an erasure as the journal holds it. The key is drawn here, so that a replay has the same."""
         return msgspec.json.encode(msgspec.structs.replace(erasure, key=self._draw_key()))
+
+    def _line(self, event: CloudEvent, kind: Kind, record: Record, data: bytes, now_ms: int) -> Journaled:
+        line = line_of(event, kind, record, data, now_ms + self._limits.future_ms)
+        if line.clock is not None:
+            self._metrics.events_ahead.labels(record.topic).inc()
+        return line
 
     def _dead_letter(self, record: Record, problem: Problem) -> Journaled:
         letter = dead_letter_of_record(record, problem.reason, problem.detail, self._limits.record_bytes)

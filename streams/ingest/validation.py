@@ -20,6 +20,7 @@ from ...schemas.kinds import Kind
 from ...schemas.normal_form import json_in_normal_form, normal_form
 from ...schemas.problems import JSON_ERRORS
 from ...schemas.type_errors import json_type_error
+from ..journal.lines import event_time_ms
 from ..programs.program import Program
 from ..records import Record
 
@@ -30,16 +31,23 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest size of a record, and the farthest that its event time may be from the worker's clock.
+    """The largest size of a record, and how far its event time may be from the worker's clock.
 
+    An event moves the clock of its partition at most ``future_ms`` beyond the worker's, whatever its own time. One that
+    is ahead by more than ``far_future_ms`` is refused: its sender's clock is wrong.
     ``model_addresses`` are the prefixes of the addresses that model events may name; without them those of the
     program's first model.
     """
 
     record_bytes: int = 262_144
-    future_ms: int = DAY_MS
+    future_ms: int = 300_000
     age_ms: int = 3650 * DAY_MS
     model_addresses: tuple[str, ...] = ()
+
+    @property
+    def far_future_ms(self) -> int:
+        """A day: local time sent as UTC is less ahead."""
+        return max(DAY_MS, self.future_ms)
 
 
 class Validated(Struct, frozen=True, gc=False):
@@ -116,8 +124,8 @@ class Validator:
         return body, data
 
     def _time_problem(self, record: Record, event: CloudEvent, now_ms: int) -> Problem | None:
-        time_ms = record.timestamp_ms if event.time_ms is None else event.time_ms
-        if time_ms > now_ms + self._limits.future_ms:
+        time_ms = event_time_ms(event, record)
+        if time_ms > now_ms + self._limits.far_future_ms:
             return Problem(
                 "future_time", f"event time {format_time(time_ms)} is too far ahead of {format_time(now_ms)}"
             )

@@ -38,7 +38,7 @@ class Entry(Struct, frozen=True, gc=False):
 
     ``key`` names the case that the event is about, ``NO_CASE`` for other events. ``source`` is the input partition that
     the event was read from, None for ticks. ``body`` is the decoded event of this ``kind``, ``raw`` its JSON as it was
-    sent.
+    sent. ``clock_ms`` is how far the event moves its source's clock, where that is less than ``time_ms``.
     """
 
     position: JournalPosition
@@ -51,6 +51,7 @@ class Entry(Struct, frozen=True, gc=False):
     kind: Kind
     body: Struct
     raw: Raw
+    clock_ms: int | None = None
 
 
 def shard_of(application: str, shards: int) -> int:

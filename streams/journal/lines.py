@@ -34,19 +34,29 @@ _encode = msgspec.json.Encoder().encode
 _NOWHERE = TopicPartition("", -1)
 
 
-def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes) -> Journaled:
-    """The line of an event that was read from an input topic. ``data`` is its JSON."""
+def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_ms: int = MOST_MS) -> Journaled:
+    """The line of an event that was read from an input topic. ``data`` is its JSON.
+
+    It moves the clock of its partition to its event time, but never beyond ``latest_ms``.
+    """
+    time_ms = event_time_ms(event, record)
     return Journaled(
         kind.ce_type,
         event.id,
-        record.timestamp_ms if event.time_ms is None else event.time_ms,
+        time_ms,
         record.timestamp_ms,
         Raw(data),
         record.topic,
         record.partition,
         record.offset,
         event.source,
+        latest_ms if kind.clocks and time_ms > latest_ms else None,
     )
+
+
+def event_time_ms(event: CloudEvent, record: Record) -> int:
+    """The event time: what the event says, else the time of its Kafka record."""
+    return record.timestamp_ms if event.time_ms is None else event.time_ms
 
 
 def dead_letter_line(letter: DeadLetter, record: Record) -> Journaled:
@@ -129,6 +139,7 @@ def _entries(offset: int, lines: Sequence[Journaled]) -> Iterator[Entry]:
             kind,
             body,
             line.data,
+            line.clock,
         )
 
 

@@ -33,7 +33,7 @@ _ROWS: Mapping[str, Any] = {
     "programs": tuple[int, str, WatermarkName, str, str, str, str, str],
     "specs": tuple[str, int, bytes],
     "shards": tuple[str, int, int, str, bytes, int],
-    "sources": tuple[str, int, int | None, Literal[0, 1], int | None],
+    "sources": tuple[str, int, int | None, Literal[0, 1], int | None, int | None],
     "watermarks": tuple[WatermarkName, int],
     "waiting": tuple[int, int, str, str, str, str, int, int, int, str | None, int | None, int, bytes],
     f"timers WHERE kind NOT IN {_OF_CASES}": tuple[int, str, int, int, str],

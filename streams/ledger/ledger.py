@@ -114,11 +114,12 @@ class Ledger:
             self._offset: int = meta["offset"]
             self._generation: int = meta["generation"]
             sources = [(TopicPartition(*row[:2]), *row[2:]) for row in self._db.execute("SELECT * FROM sources")]
-            clocks = {source: time_ms for source, _, heard, time_ms in sources if heard}
-            watermarks = Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks")))
+            clocks = {source: time_ms for source, _, heard, time_ms, _ in sources if heard}
+            ahead_ms = {source: time_ms for source, _, _, _, time_ms in sources if time_ms is not None}
+            watermarks = Watermarks(required, clocks, dict(self._db.execute("SELECT * FROM watermarks")), ahead_ms)
             state = PartitionState(self.partition, programs, watermarks, WaitingEvents(waiting_limit), begun)
             state.offset = self._offset
-            state.positions = {source: offset for source, offset, _, _ in sources if offset is not None}
+            state.positions = {source: offset for source, offset, *_ in sources if offset is not None}
             self._load_models(state)
             self._load_shards(state)
             read_states(state, self._rows)
@@ -441,11 +442,14 @@ class Ledger:
             )
 
     def _write_progress(self, state: PartitionState) -> None:
-        clocks = state.watermarks.clocks
+        clocks, ahead_ms = state.watermarks.clocks, state.watermarks.ahead_ms
         sources = sorted(state.positions.keys() | clocks.keys())
         self._db.executemany(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
-            [(*source, state.positions.get(source), source in clocks, clocks.get(source)) for source in sources],
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (*source, state.positions.get(source), source in clocks, clocks.get(source), ahead_ms.get(source))
+                for source in sources
+            ],
         )
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)

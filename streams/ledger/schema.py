@@ -39,7 +39,7 @@ CREATE TABLE specs (program TEXT, number INTEGER, body BLOB NOT NULL, PRIMARY KE
 CREATE TABLE shards (program TEXT, shard INTEGER, step INTEGER NOT NULL, choice TEXT NOT NULL, learner BLOB NOT NULL,
     untold INTEGER NOT NULL, PRIMARY KEY (program, shard)) WITHOUT ROWID;
 CREATE TABLE sources (topic TEXT, partition INTEGER, offset INTEGER, heard INTEGER NOT NULL, time_ms INTEGER,
-    PRIMARY KEY (topic, partition)) WITHOUT ROWID;
+    ahead_ms INTEGER, PRIMARY KEY (topic, partition)) WITHOUT ROWID;
 CREATE TABLE watermarks (watermark TEXT PRIMARY KEY, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE cases (program INTEGER NOT NULL, application TEXT NOT NULL, body BLOB NOT NULL,
     pooled INTEGER NOT NULL);

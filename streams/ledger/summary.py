@@ -74,9 +74,17 @@ class ProgramSummary(NamedTuple):
     rewards: RewardsSummary | None = None
 
 
+class LatestEvent(NamedTuple):
+    """The latest event time that was read from an input partition."""
+
+    topic: str
+    partition: int
+    time_ms: int
+
+
 class LedgerSummary(NamedTuple):
     """One ledger. ``offset`` is the next journal offset to fold, ``watermark_ms`` the event time that
-    all its programs have reached, if any."""
+    all its programs have reached, if any. ``latest`` are the input partitions that have been heard of."""
 
     path: Path
     partition: int
@@ -84,6 +92,7 @@ class LedgerSummary(NamedTuple):
     watermark_ms: int | None
     waiting_events: int
     programs: tuple[ProgramSummary, ...]
+    latest: tuple[LatestEvent, ...] = ()
 
 
 def summaries(state_dir: Path) -> list[LedgerSummary]:
@@ -111,7 +120,8 @@ def _summary(path: Path) -> LedgerSummary | None:
             )
             for name, spec, model, begun, shards, steps, open_recourses in db.execute(_PROGRAMS)
         )
-        return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs)
+        latest = tuple(LatestEvent(*row) for row in db.execute(_LATEST))
+        return LedgerSummary(path, meta["partition"], meta["offset"], watermark, waiting, programs, latest)
 
 
 def _rounds(body: bytes, open_promises: int) -> RoundsSummary:
@@ -157,6 +167,10 @@ _decode_rounds = record_decoder(ProgramRounds)
 _WATERMARK = """
 SELECT CASE count(*) WHEN count(time_ms) THEN min(time_ms) END
 FROM (SELECT DISTINCT watermark FROM programs) LEFT JOIN watermarks USING (watermark)
+"""
+_LATEST = """
+SELECT topic, partition, max(time_ms, coalesce(ahead_ms, time_ms)) FROM sources
+WHERE time_ms IS NOT NULL ORDER BY topic, partition
 """
 _PROGRAMS = f"""
 SELECT program, spec, version,

@@ -50,6 +50,11 @@ def coverage(achieved: float, people: int) -> dict[str, str]:
     }
 
 
+def ahead(events: str) -> dict[str, str]:
+    """Events of one topic that say a time too far ahead."""
+    return {'onward_events_ahead_total{topic="outcomes"}': events}
+
+
 def falling(later: int) -> dict[str, str]:
     """A week in which 96 of 100 people an hour got a place, and another, in which so many of ten an hour did."""
     people = np.cumsum([100] * 7 * 24 + [10] * 7 * 24)
@@ -171,6 +176,8 @@ CASES = (
     Case("a burst of dead letters is the first of its reason", refused("_x90 500+0x90"), "95m", ("OnwardDeadLetters",)),
     Case("a burst of dead letters is over", refused("_x10 500+0x170"), "75m", ()),
     Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
+    Case("an event was ahead of the clock", ahead("_x90 1+0x90"), "95m", ("OnwardEventsAhead",)),
+    Case("events were ahead before the last hour", ahead("0 5+0x170"), "75m", ()),
     Case("a partition is far behind", lag("0 2000+10x60"), "18m", ("OnwardLag",)),
     Case("a partition is behind for a while", lag("0 2000-50x38 0+0x60"), "32m", ()),
     Case("a partition catches up now and then", lag("2000+0x9 10 2000+0x9 10 2000+0x30"), "32m", ()),

@@ -139,6 +139,7 @@ class Run:
     broker: MemoryBroker = field(default_factory=MemoryBroker)
     waiting_limit: int = 10_000
     draw_key: Callable[[], str] = secrets.token_hex
+    clock_ms: Callable[[], int] = no_clock
 
     def __post_init__(self) -> None:
         self._ingest: Ingest | None = None
@@ -149,7 +150,9 @@ class Run:
         journal."""
         if self._ingest is None or self._served is not self.programs:
             self._served = self.programs
-            self._ingest = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock, draw_key=self.draw_key)
+            self._ingest = Ingest(
+                self.topics, self.programs, self.broker, Metrics(), self.clock_ms, draw_key=self.draw_key
+            )
             await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
             await self._ingest.handle([record])

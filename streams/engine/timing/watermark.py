@@ -1,8 +1,10 @@
 """Watermarks: the event times before which no more events are expected, computed from the journal alone.
 
-Each input partition has a clock: the latest event time read from it, or told by a tick while it is idle. A watermark is
-the earliest of these clocks. It never runs ahead of an input that is slower than the others, in whatever order the
-inputs reach the journal. Until every topic that a watermark waits for has been heard of, there is no watermark.
+Each input partition has a clock: the latest event time read from it, or told by a tick while it is idle. An event that
+says a time far ahead moves it only as far as ingest says (``Entry.clock_ms``): everybody's windows close by these
+clocks, whoever sent the event. A watermark is the earliest clock. It never runs ahead of an input that is slower than
+the others, in whatever order the inputs reach the journal. Until every topic that a watermark waits for has been heard
+of, there is no watermark.
 
 Programs that decide by their own model do not wait for the decisions topic, only those with limited places wait for the
 rounds topic, and only those that ask wait for the answers topic, so there are four watermarks. All are always kept, so
@@ -39,7 +41,7 @@ def clock_moves(entry: Entry) -> Iterable[Move]:
     if isinstance(body, Tick):
         return [_move(source) for source in body.sources]
     if entry.source is not None and entry.kind.clocks:
-        return ((entry.source, entry.time_ms),)
+        return ((entry.source, entry.time_ms if entry.clock_ms is None else entry.clock_ms),)
     return ()
 
 
@@ -49,11 +51,15 @@ def _move(source: SourcePosition) -> Move:
 
 @dataclass
 class Watermarks:
-    """Clocks of input partitions in milliseconds since the epoch, and the minima of those that are required."""
+    """Clocks of input partitions in milliseconds since the epoch, and the minima of those that are required.
+
+    ``ahead_ms`` are the latest event times that were too far ahead to move their partition's clock so far.
+    """
 
     required: Mapping[WatermarkName, frozenset[str]]
     clocks: dict[TopicPartition, int | None] = field(default_factory=dict)
     values_ms: dict[WatermarkName, int | None] = field(default_factory=dict)
+    ahead_ms: dict[TopicPartition, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._waiting: dict[str, list[WatermarkName]] = {}
@@ -82,6 +88,10 @@ class Watermarks:
                 self.values_ms[name] = earliest
                 moved = True
         return moved
+
+    def note_ahead(self, source: TopicPartition, time_ms: int) -> None:
+        """Keep an event time that was too far ahead for the partition's clock, if it is the latest."""
+        self.ahead_ms[source] = max(time_ms, self.ahead_ms.get(source, time_ms))
 
     def after(self, moves: Iterable[Move]) -> Mapping[WatermarkName, int | None]:
         """The watermarks once these moves are made, without making them."""

@@ -1,4 +1,5 @@
-"""Schema 17: a ledger says which engine has folded it, and from which journal offset on. It knows who was erased."""
+"""Schema 17: a ledger says which engine has folded it, and from where on. It knows who was erased, and which event
+times ran ahead."""
 
 from __future__ import annotations
 
@@ -13,3 +14,5 @@ def migrate(db: sqlite3.Connection) -> None:
         "CREATE TABLE erased_names (program TEXT, application TEXT, body BLOB NOT NULL, "
         "PRIMARY KEY (program, application))"
     )
+    # No event times that were too far ahead are known.
+    db.execute("ALTER TABLE sources ADD COLUMN ahead_ms INTEGER")

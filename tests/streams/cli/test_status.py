@@ -1,4 +1,5 @@
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
-from onward.streams.ledger.summary import LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
+from onward.streams.ledger.summary import LatestEvent, LedgerSummary, ProgramSummary, PromisesSummary, RoundsSummary
 from onward.streams.topics import Topics
 
 
@@ -211,3 +212,24 @@ def test_a_model_s_version_is_text_in_the_table(
     monkeypatch.setattr(summary, "summaries", lambda _: [ledger._replace(programs=programs)])
     assert cli.main(["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]) == 0
     assert "[red]v\\x1b[2J" in capsys.readouterr().out
+
+
+def test_an_input_partition_whose_event_times_run_ahead_is_named_with_the_latest_of_all_ledgers(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    hour_ms = 3_600_000
+
+    def there(partition: int, ahead_ms: int) -> LedgerSummary:
+        latest = LatestEvent("eu.outcomes", 1, now_ms + ahead_ms), LatestEvent("eu.applications", 0, now_ms + 20_000)
+        return ledger._replace(partition=partition, latest=latest)
+
+    monkeypatch.setattr(summary, "summaries", lambda _: [there(0, -hour_ms), there(1, 2 * hour_ms + 90_000)])
+    flags = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+    assert cli.main(flags) == 0
+    [line] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("the clock of")]
+    assert line.startswith("the clock of eu.outcomes partition 1 runs ahead: an event says ")
+    assert ", 2 h 1 min from now; " in line or ", 2 h 2 min from now; " in line
+    assert cli.main([*flags, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["ledgers"][0]["latest"]
+    assert told[0] == {"topic": "eu.outcomes", "partition": 1, "time_ms": now_ms - hour_ms}
