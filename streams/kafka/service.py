@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 LAG_SECONDS = 1.0
 ROUND_PIECE_SECONDS = 0.1
 """Seconds between two pieces of a large round, while the journal holds nothing else to fold."""
+EXPIRY_SECONDS = 600.0
+"""Seconds between two looks for old ledgers that nobody needs."""
 SNAPSHOT_CHECK_SECONDS = 10.0
 """Seconds between two checks for ledgers whose snapshot is due."""
 GARBAGE_OBJECTS = 100_000
@@ -158,7 +160,7 @@ def _timers(
     async def watch_lag() -> None:
         gauges.show(processor.partitions | ingest.partitions)
 
-    timers: list[PeriodicCall] = [(LAG_SECONDS, watch_lag)]
+    timers: list[PeriodicCall] = [(LAG_SECONDS, watch_lag), (EXPIRY_SECONDS, processor.delete_expired)]
     if ingest.works_in_pieces:
         timers.append((ROUND_PIECE_SECONDS, carry_on))
     if settings.tick_seconds:

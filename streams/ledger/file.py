@@ -8,10 +8,11 @@ in between leaves no ledger, which can be rebuilt, and never a mixture.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +21,14 @@ import msgspec
 
 from ..errors import DamagedLedgerError, LedgerError
 from ..private_folder import make_private_file
+from ..topics import DAY_MS
 from .checksum import ChecksumError
 
 DAMAGED_KEPT = 2
 """Damaged ledgers of one journal partition that are kept for inspection; older ones are deleted."""
+
+LEFT_DAYS = 7
+"""How long ledgers are kept that are damaged, or that a worker does not own any more."""
 
 DAMAGE_ERRORS = (UnicodeDecodeError, MemoryError, msgspec.MsgspecError, ChecksumError)
 """The errors of a damaged file beside SQLite's own: it asks for the memory that the file says, or a value cannot be
@@ -152,6 +157,26 @@ def set_aside(ledger: Path, now_ms: int) -> Path:
         for path in (old, *_companions(old)):
             path.unlink(missing_ok=True)
     return aside
+
+
+def delete_expired(folder: Path, journal: str, owned: Collection[int], now_ms: int) -> list[Path]:
+    """Delete what nobody has written for ``LEFT_DAYS`` of a journal's ledgers; return what was deleted.
+
+    That is damaged ledgers, copies, and the ledgers of partitions that are not ``owned``: another worker has them, or a
+    snapshot or the journal gives them again. People who were forgotten since would stay in them.
+    """
+    named = re.compile(re.escape(journal) + r"-(\d+)\.sqlite(.*)")
+    deleted = []
+    for path in sorted(folder.iterdir()):
+        match = named.fullmatch(path.name)
+        if match is None or (int(match[1]) in owned and match[2] in ("", _WAL, _SHM)):
+            continue
+        ledger = path.with_name(path.name.removesuffix(_WAL).removesuffix(_SHM))
+        written = [part.stat().st_mtime for part in (ledger, *_companions(ledger)) if part.exists()]
+        if max(written, default=0.0) * 1000 < now_ms - LEFT_DAYS * DAY_MS:
+            path.unlink(missing_ok=True)
+            deleted.append(path)
+    return deleted
 
 
 def _companions(ledger: Path) -> tuple[Path, Path]:

@@ -11,10 +11,12 @@ from ...schemas.events import (
     APPLY_AGAIN,
     DeadLetter,
     Decision,
+    Erasure,
     ModelDecision,
     NoRecourse,
     PromiseChange,
     Question,
+    RawErasure,
     Recourse,
     Reward,
 )
@@ -174,6 +176,8 @@ class History:
 def state_of(happenings: list[Happening]) -> str:
     """Where an application stands after these events of one program, in words."""
     events = [happening.event for happening in happenings]
+    if any(one.kind == "erasure" and one.was_read and not one.refused for one in happenings):
+        return "erased"
     promise = _promise(events)
     return _state(happenings, events) + (f"; {promise}" if promise else "")
 
@@ -237,6 +241,9 @@ def _public(entry: Entry) -> Struct | None:
     """The event of a journal line as its sender wrote it; None where it concerns no application."""
     if entry.kind.name == "dead-letter":
         return entry.body
+    body = entry.body
+    if isinstance(body, RawErasure):
+        return Erasure(body.program, body.application, body.applicant)
     if entry.kind.about != "case":
         return None
     event: Struct = entry.kind.decode(entry.raw)

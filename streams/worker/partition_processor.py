@@ -34,6 +34,7 @@ from ..journal.engine_lines import check_declared_engine, engine_records
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
 from ..ledger.check import LedgerMeta
+from ..ledger.file import delete_expired
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
@@ -156,6 +157,7 @@ class PartitionProcessor:
             config.snapshots, config.snapshot_seconds, metrics, clock_ms, wait_until_valid
         )
         self._partitions: dict[int, _Partition] = {}
+        self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()
         self.assigned_once = False
 
@@ -177,9 +179,11 @@ class PartitionProcessor:
         """Open the ledgers. The journal is read from where each of them stands."""
         await self._check_widths()
         partitions = sorted(partitions)
+        self._opening = frozenset(journal.partition for journal in partitions)
         for journal in partitions:
             if journal.partition not in self._partitions:
                 self._partitions[journal.partition] = await self._open_partition(journal)
+        self._opening = frozenset()
         self.assigned_once = True
         return self._offsets(partitions)
 
@@ -196,6 +200,16 @@ class PartitionProcessor:
     async def take_snapshots(self) -> None:
         """Take the snapshots that are due."""
         await self._scheduler.take_due(self._offsets(self.partitions))
+
+    async def delete_expired(self) -> None:
+        """Delete damaged ledgers, and those of partitions that other workers have, when they are old."""
+        if not self.assigned_once:
+            return
+        # Not in a thread: a ledger that is being opened must stay.
+        owned = self._partitions.keys() | self._opening
+        deleted = delete_expired(self._config.directory, self._topics.journal, owned, self._clock_ms())
+        if deleted:
+            log.info("deleted old ledgers", extra={"files": [path.name for path in deleted]})
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Fold the chunk in portions: read, fold, publish, commit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from onward.schemas.events import DeadLetter, Model, Outcome, RawSpec, Tick
+from onward.schemas.events import DeadLetter, Erasure, Model, Outcome, RawSpec, Tick
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.journal.lines import read_entries
 from onward.streams.metrics import Metrics
@@ -34,6 +34,21 @@ def test_a_refused_model_is_one_dead_letter_and_every_partition_knows_that_it_wa
     last = [entries[-1] for entries in journal(broker)]
     assert [type(entry.body) for entry in last] == [DeadLetter, Tick, Tick]
     assert {(entry.source, entry.source_offset) for entry in last} == {(TopicPartition("models", 0), 0)}
+
+
+def test_every_partition_of_a_program_reads_an_erasure_with_a_key_of_its_own_making():
+    broker = MemoryBroker(width=3)
+    record = Sender().record("erasures", Erasure("loan", "Zoe\u0308"), time_ms=START_MS, id="e")
+
+    async def go():
+        ingest = start(broker)
+        await ingest.assigned([TopicPartition("erasures", 0)])
+        await ingest.handle([record])
+
+    asyncio.run(go())
+    bodies = [entries[-1].body for entries in journal(broker)]
+    assert {(body.program, body.application, body.applicant) for body in bodies} == {("loan", "Zo\u00eb", None)}
+    assert {len(body.key) for body in bodies} == {64}
 
 
 def test_a_record_that_cannot_be_read_goes_to_the_partition_of_the_journal_that_its_own_number_names():

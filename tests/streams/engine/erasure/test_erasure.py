@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,11 @@ from onward.schemas.events import Application, Erased, Erasure
 from onward.streams.engine.cases import Status
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
+from onward.streams.ledger.file import delete_expired
 from onward.streams.outputs.decoder import EventDecoder
+from onward.streams.replay.history import History, state_of
+from onward.streams.worker import partition_processor
+from onward.streams.worker.partition_processor import Stage
 from onward.tests.streams.engine.promises.stories import story as promises_story
 from onward.tests.streams.engine.questions.stories import POOR as ASKED
 from onward.tests.streams.engine.questions.stories import asking
@@ -249,3 +255,86 @@ def test_an_erasure_names_one_application_or_applicant(tmp_path, raw):
     story.again(record)
     ledger = story.fold()
     assert (story.reasons(), len(cases(ledger))) == (["wrong_type"], 1)
+
+
+class CrashError(Exception):
+    """A worker ends here."""
+
+
+@pytest.mark.parametrize("at", [Stage.COMPUTED, Stage.OUTPUTS_ACKNOWLEDGED, Stage.LEDGER_COMMITTED])
+def test_a_worker_that_is_killed_at_any_step_erases_once_and_leaves_no_trace(tmp_path, at):
+    story = tape(tmp_path, **TIMED)
+    story.applies("canary")
+    story.fold()
+    erase(story, MINUTE_MS, "canary")
+
+    def crash(stage: Stage) -> None:
+        if stage is at:
+            raise CrashError
+
+    with pytest.raises(CrashError):
+        asyncio.run(story.folded("ledger", [story.journal], crash))
+    story.tick(2 * MINUTE_MS)
+    ledger = story.fold()
+    assert [receipt.cases for receipt in receipts(story)] == [1]
+    assert cases(ledger) == []
+    assert holds(ledger, "canary") == []
+
+
+def test_a_ledger_that_is_read_meanwhile_is_scrubbed_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(partition_processor, "SCRUB_AGAIN_SECONDS", 0.0)
+    story = tape(tmp_path, **TIMED)
+    story.applies("canary")
+    ledger = story.fold()
+    erase(story, MINUTE_MS, "canary")
+    with closing(sqlite3.connect(ledger)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM cases").fetchone()
+        story.fold()
+        assert holds(ledger, "canary")
+    story.tick(2 * MINUTE_MS)
+    assert holds(story.fold(), "canary") == []
+
+
+def test_what_sqlite_has_moved_between_pages_goes_too(tmp_path):
+    """``secure_delete`` leaves it in the pages that the rows were in before."""
+    story = tape(tmp_path, decisions="external", **TIMED)
+    names = [f"canary-{number * 7919 % 1000:03}" for number in range(400)]
+    for name in names:
+        story.applies(name)
+    story.fold()
+    for number, name in enumerate(names):
+        if number % 2:
+            story.decides(name, 1, approved=number % 3 == 0)
+    story.fold()
+    for name in names[::3]:
+        erase(story, MINUTE_MS, name, id=f"e-{name}")
+    content = story.fold().read_bytes()
+    assert not [name for name in names[::3] if name.encode() in content]
+
+
+@pytest.mark.parametrize(
+    "suffix", ["-1.sqlite", "-1.sqlite-wal", "-0.sqlite.damaged-20261121T000000.000000Z", "-0.sqlite.ab.copy"]
+)
+@pytest.mark.parametrize("days", [6, 8])
+def test_files_that_nobody_needs_end_after_seven_days(tmp_path, suffix, days):
+    kept = ["journal-0.sqlite", "other-journal-1.sqlite", "journal-1.txt", "journalist-1.sqlite"]
+    for name in (*kept, f"journal{suffix}"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, ns=(0, START_MS * 10**6))
+    deleted = delete_expired(tmp_path, "journal", {0}, START_MS + days * DAY_MS)
+    assert [path.name for path in deleted] == ([f"journal{suffix}"] if days > 7 else [])
+    assert {path.name for path in tmp_path.iterdir()} >= set(kept)
+
+
+def test_the_history_of_an_erased_application_says_so(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.applies("canary")
+    erase(story, MINUTE_MS, "canary")
+    story.fold()
+    history = History("canary", "loan", story.run.topics)
+    for log in story.run.broker.logs.values():
+        for record in log:
+            history.feed(record)
+    assert [happening.kind for happening in history.happenings][-1] == "erasure"
+    assert state_of(history.happenings) == "erased"
