@@ -34,6 +34,7 @@ from onward.agents.improvement.components.ensemble import Ensemble
 from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
+from onward.agents.reasons import TreeContributions
 from onward.agents.trees import TreeSum
 from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Rules
 from onward.schemas.encoding import FeatureCodec
@@ -82,6 +83,7 @@ def prior(columns: int) -> LabelPrior:
     threshold, value = np.full(6, 0.5, dtype=np.float32), np.array([0.0, -1.0, 1.0, 0.0, 0.2, 0.8])
     trees = TreeSum(np.array([0, 3]), nodes, threshold, value, 0.0, logistic=True)
     trees.score(np.eye(columns))
+    TreeContributions(trees, np.zeros(columns), np.arange(columns)).of(np.eye(columns))
     return LabelPrior(Ensemble(trees, np.array([0, 1]), np.linspace(-1.0, 2.0, columns), 0.5))
 
 

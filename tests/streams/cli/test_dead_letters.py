@@ -134,7 +134,7 @@ def put_letter(writer: EventWriter, record: Record, reason: str = "wrong_type", 
     letter = dead_letter_of_record(record, reason, "it \x1b[2Jis", limit)
     times_ms = record.timestamp_ms, record.timestamp_ms
     emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
-    [out] = records_of([emission], TOPICS, record.partition, b"1")
+    [out] = records_of([emission], TOPICS, record.partition, b"1", b"17.0")
     writer.send(out.topic, out.value, headers=out.headers, timestamp_ms=out.timestamp_ms, partition=record.partition)
 
 

@@ -82,7 +82,7 @@ def found(record: Record, reason: str = "wrong_type", limit: int = 100) -> Found
     letter = dead_letter_of_record(record, reason, "it is", limit)
     times_ms = record.timestamp_ms, record.timestamp_ms
     emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
-    [out] = records_of([emission], Topics(), 0, b"1")
+    [out] = records_of([emission], Topics(), 0, b"1", b"17.0")
     read = read_letter(Record(out.topic, 0, 0, out.timestamp_ms, None, out.value, out.headers), Topics())
     assert read is not None
     return read
