@@ -20,6 +20,8 @@ from .principal import MOST_REASONS
 
 ORDERS, MORE_ORDERS = 24, 104
 """Sampled orders, each also taken in reverse; and how many more where that leaves doubt."""
+MOST_ROWS, FEWEST_ORDERS = 4096, 2
+"""Rows that are asked about for either, if that allows these orders: of many features fewer orders are taken."""
 ALWAYS_EXACT, EXACT_IN_DOUBT = 8, 12
 """Features of which all coalitions are asked about, 256 rows; and those of which they are in doubt, 4096 rows."""
 STANDARD_ERRORS = 2.0
@@ -61,12 +63,12 @@ class SampledContributions:
         count = len(features)
         if count <= ALWAYS_EXACT:
             return self._exact(person, features)
-        sampled = self._sampled(person, features, orders_of(count, 0, ORDERS))
+        sampled = self._sampled(person, features, orders_of(count, 0, affordable(count, ORDERS)))
         if not _is_in_doubt(sampled):
             return np.asarray(sampled.mean(axis=0))
         if count <= EXACT_IN_DOUBT:
             return self._exact(person, features)
-        more = self._sampled(person, features, orders_of(count, ORDERS, MORE_ORDERS))
+        more = self._sampled(person, features, orders_of(count, ORDERS, affordable(count, MORE_ORDERS)))
         return np.asarray(np.concatenate([sampled, more]).mean(axis=0))
 
     def _exact(self, person: Array, features: Indices) -> Array:
@@ -89,6 +91,17 @@ class SampledContributions:
             takes[:, features] = block
             scores.append(self._score(np.where(takes[:, self._feature_of], person, self._baseline)))
         return np.concatenate(scores)
+
+
+def affordable(count: int, orders: int) -> int:
+    """So many orders of ``count`` features, or as many as keep to ``MOST_ROWS``.
+
+    Examples
+    --------
+    >>> affordable(12, ORDERS), affordable(200, ORDERS), affordable(4000, ORDERS)
+    (24, 10, 2)
+    """
+    return min(orders, max(FEWEST_ORDERS, MOST_ROWS // (2 * count)))
 
 
 class Orders(NamedTuple):

@@ -116,6 +116,21 @@ def test_sampled_ones_add_up_and_find_the_foremost_features(features):
         assert np.mean(same) >= 0.95
 
 
+def test_a_thousand_features_cost_no_more_than_some_thousand_rows():
+    features, asked = 1000, []
+
+    def score(X):
+        asked.append(len(X))
+        return np.tanh(X[:, 0] - X[:, 1] + 0.01 * X.sum(axis=1))
+
+    random = np.random.default_rng(5)
+    baseline, person = random.random(features), random.random((1, features))
+    own = SampledContributions(score, baseline, np.arange(features)).of(person)
+    assert own.sum() == pytest.approx(score(person)[0] - score(baseline[np.newaxis])[0], abs=1e-9)
+    assert sum(asked) < 4 * sampling.MOST_ROWS
+    assert max(asked) <= sampling.BLOCK_ROWS
+
+
 def of_all_kinds(baseline):
     linear = SimpleNamespace(weights=np.arange(7.0), bias=0.0)
     yield LinearContributions(linear, baseline, FEATURE_OF)

@@ -113,7 +113,6 @@ def test_the_page_says_the_same_and_is_for_its_owner_alone(explained: Explained)
     assert stat.S_IMODE(explained.html.stat().st_mode) == 0o600
 
 
-@pytest.mark.attack
 def test_a_name_that_is_markup_is_text_on_the_page(explained: Explained) -> None:
     explained.run(HOSTILE, "--html", str(explained.html))
     page = Tags(explained.html.read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
-import pytest
 from msgspec import UNSET
 
 from onward.schemas.events import ModelDecision, NoRecourse, Reason
@@ -74,7 +73,6 @@ def test_what_another_system_decides_has_no_reasons(tmp_path):
     assert answer.reasons is UNSET
 
 
-@pytest.mark.attack
 def test_a_protected_feature_is_no_reason_and_is_counted(tmp_path):
     features = tuple({**one, "protected": True} if one["name"] == "income" else one for one in FEATURES)
     story = tape(tmp_path, features=features)

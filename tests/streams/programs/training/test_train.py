@@ -47,6 +47,8 @@ def test_a_trained_model_is_better_than_guessing_and_accepts_its_instances(data,
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert 0 < len(bundle.instances) <= LOADED.spec.candidates
     assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
+    assert bundle.baseline == manifest.baseline
+    assert bundle.model.score(CODEC.encode_many([manifest.baseline])) > LOADED.spec.model.threshold
 
 
 @pytest.mark.parametrize("estimator", ["logistic_regression", "gradient_boosting"])
