@@ -113,6 +113,10 @@ def test_a_booster_over_encoded_columns_becomes_trees(folder, tmp_path):
     assert manifest.model.file == "model.npz"
     again, _ = import_bytes(folder, tmp_path / "again", to_onnx(booster, rows[:1]).SerializeToString())
     assert (again.version, again.model) == (manifest.version, manifest.model)
+    incomes = sorted(
+        row["income"] for row, score in zip(table.rows, bundle.model.score(table.X), strict=True) if score > 0.5
+    )
+    assert bundle.baseline["income"] == incomes[(len(incomes) - 1) // 2]
 
 
 def test_a_margin_is_measured_with_models_that_score_alike(folder, pipeline, tmp_path):
