@@ -345,6 +345,30 @@ class EvaluateSettings(BrokerSettings):
         return self
 
 
+class ReplaySettings(BrokerSettings):
+    """Settings of ``onward replay``: what is folded, and from where."""
+
+    check: bool = Field(False, description="Compare the outputs with those on the topics; replay does nothing else.")
+    spec: Paths = Field(min_length=1, description="Program specs (YAML) of the journal's programs.")
+    snapshots: str | None = Field(
+        None,
+        min_length=1,
+        description="Begin with the oldest snapshot at this address.",
+    )
+    from_ledger: Path | None = Field(
+        None, description="Begin with copies of the ledgers in this folder, a worker's --state-dir or a backup of one."
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+    @model_validator(mode="after")
+    def _checks(self) -> Self:
+        if not self.check:
+            raise ValueError("give --check: replay compares, and does nothing else")
+        if self.snapshots is not None and self.from_ledger is not None:
+            raise ValueError("give either --snapshots ADDRESS or --from-ledger FOLDER")
+        return self
+
+
 class WorldSettings(BrokerSettings):
     """A simulated world, and the policies that serve it side by side."""
 

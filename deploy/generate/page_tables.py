@@ -22,6 +22,7 @@ from ...streams.settings import (
     EvaluateSettings,
     ExplainSettings,
     ModelSettings,
+    ReplaySettings,
     RetrySettings,
     ShowSettings,
     SimulateSettings,
@@ -76,6 +77,7 @@ def _commands() -> dict[str, str]:
         "erase settings": _settings(EraseSettings, CONNECTION),
         "traces settings": _settings(TraceSettings, CONNECTION | {"people"}),
         "evaluate settings": _settings(EvaluateSettings, CONNECTION),
+        "replay settings": _settings(ReplaySettings, CONNECTION),
         "demo settings": _settings(DemoSettings, CONNECTION),
         "simulate settings": _settings(SimulateSettings, CONNECTION),
     }

@@ -25,6 +25,7 @@ COMMANDS = {
     "topics": "Create the topics on a Kafka, or check them.",
     "worker": "Run the pipeline against a Kafka until it is told to stop.",
     "evaluate": "Estimate from the log of a program what another policy would have earned.",
+    "replay": "Fold the journal with this version, and say which output would be another one.",
     "dead-letters": "List the records that could not be used, show them, or send them again once the cause is mended.",
     "show": "Show everything that happened to one application.",
     "explain": "Explain one application on one page: decision, reasons, options, promises, and what became of it.",

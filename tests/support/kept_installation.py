@@ -15,6 +15,7 @@ from typing import Any
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.outputs.emission import OutputPosition
+from onward.streams.programs.announced_spec import spec_event
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
@@ -42,6 +43,7 @@ class KeptInstallation:
     folder: Path
     topics: Topics = field(default_factory=Topics)
     broker: MemoryBroker = field(default_factory=MemoryBroker)
+    sender: Sender = field(default_factory=Sender)
 
     def __post_init__(self) -> None:
         with tarfile.open(KEPT / f"schema_{self.schema}.tar.xz") as tar:
@@ -54,8 +56,11 @@ class KeptInstallation:
             Record(*JOURNAL, offset, at_ms, None, value.encode(), ()) for offset, (at_ms, value) in enumerate(journal)
         )
         self.written = json.loads((self.folder / "outputs.json").read_text())
+        self.write_what_must_be_said()
         if self.schema < 12:
             self.write_what_was_meant()
+        else:
+            self.announce()
 
     def write_what_was_meant(self) -> None:
         """Write into the spec files what they meant without saying it."""
@@ -63,6 +68,20 @@ class KeptInstallation:
             content = json.loads(path.read_text())
             content["policy"] = {**MEANT_BEFORE_12, **content.get("policy", {})}
             path.write_text(json.dumps(content))
+
+    def write_what_must_be_said(self) -> None:
+        """Write into the spec files what this version refuses to presume: that everybody may read rows of the data."""
+        for path in self.folder.glob("*.yaml"):
+            content = json.loads(path.read_text())
+            if content.get("policy", {}).get("generator") == "instances":
+                path.write_text(json.dumps({**content, "instances": {"publish": True}}))
+
+    def announce(self) -> None:
+        """Announce the changed specs, as ``onward specs announce`` does: the ledger keeps those before."""
+        changed = [spec_event(one) for one in self.programs.values() if one.spec.instances.publish]
+        self.broker.logs["specs", 0].extend(
+            self.sender.record("specs", event, time_ms=START_MS, id=f"spec-{event.program}") for event in changed
+        )
 
     @cached_property
     def programs(self) -> Mapping[str, Program]:
@@ -98,11 +117,13 @@ class KeptInstallation:
         first = PEOPLE + PEOPLE // 2
         events = story({name: SINCE_10.get(name, {}) for name in self.programs}, first, first + 12)
         happens = sorted(events, key=lambda one: one[0])
-        ingest, sender = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock), Sender()
+        ingest, sent = Ingest(self.topics, self.programs, self.broker, Metrics(), no_clock), self.sender.sent
         await ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
+        for announced in self.broker.logs["specs", 0]:
+            await ingest.handle([announced])
         for ms, topic, event, id in happens:
-            sender.sent[topic] = max(sender.sent[topic], 10_000)
-            await ingest.handle([sender.record(topic, event, time_ms=START_MS + ms, id=id)])
+            sent[topic] = max(sent[topic], 10_000)
+            await ingest.handle([self.sender.record(topic, event, time_ms=START_MS + ms, id=id)])
 
     def events(self, topic: str, since: int = 0) -> list[Any]:
         """The events of an output topic, from this record on."""

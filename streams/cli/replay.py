@@ -1,0 +1,163 @@
+"""``onward replay``: folds a kept journal with this version, and compares its outputs with the published ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event
+from typing import NamedTuple
+
+from ..errors import LedgerError, UsageError
+from ..kafka import connection
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.client import records_between
+from ..kafka.options import KafkaOptions
+from ..ledger.file import copy_ledger, ledger_errors
+from ..ledger.migrations import MigrationError, migrate_copy
+from ..printable import printable
+from ..programs.assembly import assemble_all
+from ..programs.spec_check import load_program_spec
+from ..records import TopicPartition
+from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
+from ..settings import ReplaySettings
+from ..snapshots.store import SnapshotError, Snapshots
+from ..topics import Topics
+from .display.read_progress import ReadProgress
+from .flags.parsing import parse_settings
+from .process.client_logs import quiet_kafka_clients
+
+DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
+before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
+LONGEST_TEXT = 200
+"""Characters of a value that are printed; JSON has all."""
+
+
+class Result(NamedTuple):
+    """What was compared: journal records, outputs, how many differ, and the first that does."""
+
+    records: int
+    compared: int
+    differing: int
+    first: Difference | None
+
+
+def run(args: Sequence[str]) -> int:
+    """Print what differs first, or JSON."""
+    settings = parse_settings(ReplaySettings, "onward replay", DESCRIPTION, args)
+    with quiet_kafka_clients(), TemporaryDirectory(prefix="onward-replay-") as folder:
+        result = _check(settings, Path(folder))
+    if settings.as_json:
+        print(json.dumps(_as_json(result), indent=2))
+    else:
+        _print(result)
+    return 1 if result.differing else 0
+
+
+def _check(settings: ReplaySettings, folder: Path) -> Result:
+    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    topics, options = connection.topics(settings), connection.connection(settings)
+    records = compared = differing = 0
+    first: Difference | None = None
+    with closing(_published(topics, options, folder)) as published, ExitStack() as stack:
+        offsets = partition_offsets(options, [topics.journal])
+        checks = {}
+        for own in offsets:
+            journal = TopicPartition(own.topic, own.partition)
+            ledger = folder / f"{own.partition}.sqlite"
+            _begin(settings, journal, ledger)
+            checks[own.partition] = stack.enter_context(
+                closing(OutputCheck(programs, topics, journal, ledger, published))
+            )
+        ahead = [own._replace(begin=max(own.begin, checks[own.partition].offset)) for own in offsets]
+        progress = ReadProgress(sum(max(0, own.end - own.begin) for own in ahead))
+        for difference in _differences(ahead, options, checks, progress):
+            differing += 1
+            first = first or difference
+        records = sum(max(0, own.end - own.begin) for own in ahead)
+        compared = sum(check.compared for check in checks.values())
+    return Result(records, compared, differing, first)
+
+
+def _differences(
+    offsets: Sequence[PartitionOffsets], options: KafkaOptions, checks: dict[int, OutputCheck], progress: ReadProgress
+) -> Iterator[Difference]:
+    for record in records_between(options, offsets, progress.add):
+        yield from checks[record.partition].feed(record)
+    for check in checks.values():
+        yield from check.rest()
+
+
+def _published(topics: Topics, options: KafkaOptions, folder: Path) -> PublishedOutputs:
+    published, offsets = PublishedOutputs(folder / "outputs.sqlite"), partition_offsets(options, topics.outputs)
+    for own in offsets:
+        if own.begin:
+            published.cut(TopicPartition(own.topic, own.partition))
+    progress = ReadProgress(sum(own.end - own.begin for own in offsets))
+    for record in records_between(options, offsets, progress.add):
+        published.add(record)
+    return published
+
+
+def _begin(settings: ReplaySettings, journal: TopicPartition, ledger: Path) -> None:
+    """Copy the ledger from which the replay begins to ``ledger``, of this schema; nothing for the beginning."""
+    if settings.from_ledger is not None:
+        kept = settings.from_ledger / f"{journal.topic}-{journal.partition}.sqlite"
+        if kept.exists():
+            with ledger_errors(kept):
+                copy_ledger(kept, ledger, lambda: None)
+            _migrate(kept, ledger)
+    elif settings.snapshots is not None:
+        _fetch(Snapshots(settings.snapshots, keep=1), journal, ledger)
+
+
+def _fetch(snapshots: Snapshots, journal: TopicPartition, ledger: Path) -> None:
+    """Fetch the oldest good snapshot: so most is compared."""
+    try:
+        for snapshot in reversed(snapshots.listed(journal)):
+            try:
+                snapshots.fetch(snapshot, ledger, Event())
+            except SnapshotError as error:
+                print(f"snapshot {snapshot.file} is refused: {error}", file=sys.stderr)
+                ledger.unlink(missing_ok=True)
+                continue
+            _migrate(Path(snapshot.file), ledger)
+            return
+    except SnapshotError as error:
+        raise UsageError(f"--snapshots {error}") from error
+
+
+def _migrate(kept: Path, copy: Path) -> None:
+    try:
+        migrate_copy(copy)
+    except MigrationError as error:
+        raise LedgerError(f"ledger {kept} cannot be upgraded: {error}") from error
+
+
+def _as_json(result: Result) -> dict[str, object]:
+    first = result.first
+    return {
+        "journal_records": result.records,
+        "compared": result.compared,
+        "differing": result.differing,
+        "first": None if first is None else {**first._asdict(), "position": ".".join(map(str, first.position))},
+    }
+
+
+def _print(result: Result) -> None:
+    print(f"{result.records:,} journal records, {result.compared:,} outputs compared, {result.differing:,} differ")
+    if result.first is not None:
+        for line in _lines(result.first):
+            print(printable(line))
+
+
+def _lines(first: Difference) -> Iterable[str]:
+    offset, number = first.position
+    yield (
+        f"first: {first.topic} partition {first.partition} at position {offset}.{number}, application "
+        f"{first.application or '-'} of program {first.program or '-'}"
+    )
+    yield f"{first.field or 'the output'}: {first.was[:LONGEST_TEXT]} -> {first.now[:LONGEST_TEXT]}"

@@ -1,0 +1,89 @@
+"""What an older version has published, held against what this one would publish."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+
+import pytest
+
+from onward.streams import cli
+from onward.streams.errors import UsageError
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.tests.support.comparison import ledger_position
+from onward.tests.support.installations import TOPICS
+from onward.tests.support.kept_installation import KeptInstallation
+
+
+class UpgradedInstallation:
+    """An installation of schema 16 that was upgraded, on a broker; ``backup`` holds its old ledger."""
+
+    def __init__(self, broker, kept, backup):
+        self.broker, self.kept, self.backup = broker, kept, backup
+
+    def replay(self, *flags):
+        specs = [flag for path in sorted(self.kept.folder.glob("*.yaml")) for flag in ("--spec", path.name)]
+        return cli.main(["replay", "--check", "--brokers", self.broker.bootstrap, *specs, *flags])
+
+
+@pytest.fixture
+def upgraded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kept, backup = KeptInstallation(16, tmp_path), tmp_path / "backup"
+    kept.publish(before=ledger_position(kept.ledger).offset)
+    backup.mkdir()
+    shutil.copy(kept.ledger, backup)
+    asyncio.run(kept.fold())
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        yield UpgradedInstallation(broker, kept, backup)
+
+
+def write(upgraded):
+    with EventWriter(upgraded.broker.options()) as writer:
+        for (topic, partition), log in upgraded.kept.broker.logs.items():
+            for one in log:
+                writer.send(topic, one.value or b"", key=one.key, headers=one.headers, partition=partition)
+
+
+def test_a_replay_from_the_ledger_of_the_upgrade_gives_what_this_version_has_published(upgraded, capsys):
+    write(upgraded)
+    assert upgraded.replay("--from-ledger", str(upgraded.backup), "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["compared"] > 100
+    assert (result["differing"], result["first"]) == (0, None)
+    assert ledger_position(upgraded.backup / "journal-0.sqlite").offset < len(upgraded.kept.broker.logs["journal", 0])
+
+
+def test_the_first_output_that_differs_is_named(upgraded, capsys):
+    log = upgraded.kept.broker.logs["recourse", 0]
+    last = log[-1]
+    event = json.loads(last.value)
+    log[-1] = last._replace(value=json.dumps({**event, "step": 4711}, separators=(",", ":")).encode())
+    write(upgraded)
+    assert upgraded.replay("--from-ledger", str(upgraded.backup)) == 1
+    out = capsys.readouterr().out
+    position = dict(last.headers)["onward_position"].decode()
+    assert "1 differ\n" in out
+    assert f"first: recourse partition 0 at position {position}, application {event['application']} of program" in out
+    assert f"step: 4711 -> {event['step']}" in out
+
+
+def test_from_the_beginning_it_tells_what_the_older_version_had_said_otherwise(upgraded, capsys):
+    write(upgraded)
+    assert upgraded.replay("--json") == 1
+    first = json.loads(capsys.readouterr().out)["first"]
+    assert int(first["position"].partition(".")[0]) < ledger_position(upgraded.backup / "journal-0.sqlite").offset
+
+
+@pytest.mark.parametrize(
+    ("flags", "line"),
+    [
+        ([], "give --check"),
+        (["--check", "--snapshots", "a", "--from-ledger", "b"], "give either --snapshots ADDRESS or --from-ledger"),
+    ],
+)
+def test_wrong_flags_are_refused(flags, line, capsys):
+    assert cli.main(["replay", "--brokers", "127.0.0.1:1", "--spec", "a.yaml", *flags]) == UsageError.exit_code
+    assert line in capsys.readouterr().err
