@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from onward.schemas.events import Erasure
+from onward.schemas.events import Erased, Erasure
 from onward.streams.cli import main
+from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.programs.spec_check import load_program_spec
+from onward.streams.records import Record
+from onward.streams.settings import BrokerSettings
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.tape import DAY_MS, TIMED, tape
 
@@ -122,3 +127,52 @@ def write(broker, topic: str, time_ms: int, value: bytes = b"{}", id: str = "x")
     """Write a record."""
     with EventWriter(broker.options()) as writer:
         writer.send(topic, value, headers=[("ce_id", id.encode())], timestamp_ms=time_ms, partition=0)
+
+
+def test_a_running_worker_forgets_within_a_minute(broker, program, tmp_path, capsys):
+    state, snapshots, log = tmp_path / "state", tmp_path / "snapshots", tmp_path / "log"
+    flags = ["--spec", str(program / "spec.yaml"), "--state-dir", str(state), "--no-web", "--tick-seconds", "1"]
+    flags += ["--snapshots", str(snapshots), "--snapshot-minutes", "0.02", "--snapshots-kept", "1"]
+    files = ["--state-dir", str(state), "--snapshots", str(snapshots), "--log", str(log), "--journal-days", "28"]
+    name = load_program_spec(program / "spec.yaml").spec.program
+    with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, log):
+        event = {"program": name, "application": NAME, "features": {}, "applicant": f"who {NAME}"}
+        write(
+            broker, TOPICS.applications, now_ms(), json.dumps({**event, "features": features(program)}).encode(), NAME
+        )
+        wait_for(lambda: records(broker, TOPICS.model_decisions))
+        assert verified(broker, capsys, *files)[0] == 1
+        sent = ["--brokers", broker.bootstrap, "--program", name, "--applicant", f"who {NAME}"]
+        assert main(["erase", "send", *sent]) == 0
+        capsys.readouterr()
+        wait_for(lambda: records(broker, TOPICS.rewards))
+        wait_for(lambda: verified(broker, capsys, *files)[0] == 0)
+        wait_for(lambda: not on_disk(verified(broker, capsys, *files)[1]))
+    assert verified(broker, capsys, *files)[0] == 0
+    receipts = [msgspec.json.decode(record.value, type=Erased) for record in records(broker, TOPICS.rewards)]
+    assert sum(receipt.cases for receipt in receipts) == 1
+
+
+def on_disk(found: dict[str, object]) -> list[object]:
+    """The traces that are not in topics."""
+    return [trace for trace in found["traces"] if trace["place"].startswith("/")]
+
+
+def features(program: Path) -> dict[str, object]:
+    """Somebody's features: the first categories, the lowest numbers."""
+    own = load_program_spec(program / "spec.yaml").spec.features
+    return {one.name: (one.levels or one.categories or one.bounds)[0] for one in own}
+
+
+def records(broker, topic: str) -> list[Record]:
+    """The records of a topic."""
+    with EventReader(broker.options(), [topic]) as reader:
+        return reader.poll(1)
+
+
+def wait_for(holds: Callable[[], object]) -> None:
+    """Wait until something holds, for a minute."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from onward.streams.engine.cases import Status
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.ledger.file import delete_expired
+from onward.streams.ledger.ledger import Ledger
 from onward.streams.outputs.decoder import EventDecoder
 from onward.streams.replay.history import History, state_of
 from onward.streams.worker import partition_processor
@@ -298,19 +300,31 @@ def test_a_ledger_that_is_read_meanwhile_is_scrubbed_later(tmp_path, monkeypatch
 
 def test_what_sqlite_has_moved_between_pages_goes_too(tmp_path):
     """``secure_delete`` leaves it in the pages that the rows were in before."""
-    story = tape(tmp_path, decisions="external", **TIMED)
-    names = [f"canary-{number * 7919 % 1000:03}" for number in range(400)]
-    for name in names:
-        story.applies(name)
-    story.fold()
-    for number, name in enumerate(names):
-        if number % 2:
-            story.decides(name, 1, approved=number % 3 == 0)
-    story.fold()
-    for name in names[::3]:
-        erase(story, MINUTE_MS, name, id=f"e-{name}")
-    content = story.fold().read_bytes()
-    assert not [name for name in names[::3] if name.encode() in content]
+    story = tape(tmp_path, **TIMED)
+    story.tick(0)
+    ledger = story.fold()
+    draw, kept, gone = random.Random(0), list[str](), list[str]()
+    with closing(sqlite3.connect(ledger)) as db:
+        db.execute("PRAGMA secure_delete = ON")
+        for _ in range(4000):
+            name = f"n{draw.getrandbits(60):x}"
+            kept.append(name)
+            db.execute("INSERT INTO cases VALUES (1, ?, ?, 0)", (name, name.encode() * draw.randint(3, 40)))
+            other = draw.choice(kept)
+            body = other.encode() * draw.randint(3, 60)
+            db.execute("UPDATE cases SET body = ? WHERE program = 1 AND application = ?", (body, other))
+            if draw.random() < 0.3:
+                gone.append(kept.pop(draw.randrange(len(kept))))
+                db.execute("DELETE FROM cases WHERE program = 1 AND application = ?", (gone[-1],))
+        db.commit()
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = ledger.read_bytes()
+    assert any(name.encode() in content for name in gone), "SQLite has become better: do without"
+    with Ledger(ledger, "journal", 0) as opened:
+        assert opened.scrub()
+    content = ledger.read_bytes()
+    assert not [name for name in gone if name.encode() in content]
+    assert {name for (name,) in rows(ledger, "SELECT application FROM cases")} == set(kept)
 
 
 @pytest.mark.parametrize(
