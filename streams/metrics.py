@@ -207,6 +207,9 @@ class Metrics:
         self.ingested: Family[Counter] = self._made(
             "ingested_records", _counter("Records read from the input topics.", "topic")
         )
+        self.expired_records: Family[Counter] = self._made(
+            "expired_records", _counter("Records that Kafka deleted before they were read.", "topic")
+        )
         self.events_ahead: Family[Counter] = self._made(
             "events_ahead", _counter("Events too far ahead of the worker's clock to move time so far.", "topic")
         )

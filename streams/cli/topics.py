@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..errors import BrokerError
+from ..journal.width import written_width
 from ..kafka import connection
 from ..kafka.admin.topics import check_topics, create_topics
+from ..kafka.options import KafkaOptions
+from ..records import Record, TopicPartition
 from ..settings import TopicSettings
-from ..topics import plan
+from ..topics import Topics, plan
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
+
+T = TypeVar("T")
 
 PROPAGATION_SECONDS, RETRY_SECONDS = 10.0, 0.25
 """A new topic becomes known to one broker after the other."""
@@ -42,6 +49,7 @@ def _run(action: Literal["create", "check"], args: Sequence[str]) -> int:
     deadline = time.monotonic() + (PROPAGATION_SECONDS if created else 0)
     while (mismatches := check_topics(options, plans)) and time.monotonic() < deadline:
         time.sleep(RETRY_SECONDS)
+    mismatches += _width_mismatch(options, connection.topics(settings), settings.partitions, mismatches)
     for mismatch in mismatches:
         print(mismatch)
     if mismatches:
@@ -51,3 +59,26 @@ def _run(action: Literal["create", "check"], args: Sequence[str]) -> int:
         )
     print(f"{len(plans)} topics are as planned")
     return 0
+
+
+def _width_mismatch(options: KafkaOptions, topics: Topics, planned: int, mismatches: Sequence[str]) -> list[str]:
+    """A line where the journal's records were written for another number of partitions than planned."""
+    if any(line.startswith(f"{topics.journal}: does not exist") for line in mismatches):
+        return []
+    # Imported late, because it imports the Kafka client of workers.
+    from ..kafka.consume.tail import tail
+
+    def read(topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> Awaitable[list[T]]:
+        return tail(options, TopicPartition(topic, partition), see, count)
+
+    try:
+        written = asyncio.run(written_width(read, topics))
+    except BrokerError as error:
+        print(f"{topics.journal}: the number of partitions that it began with is not checked: {error}", file=sys.stderr)
+        return []
+    if written in (None, planned):
+        return []
+    return [
+        f"{topics.journal}: its records were written for {written} partitions, should be for {planned}: partitions "
+        "were added, or --partitions is another; workers refuse to go on (docs/operations.md, Starting again)"
+    ]

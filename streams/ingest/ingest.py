@@ -7,6 +7,7 @@ source position.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -22,6 +23,7 @@ from ..errors import ModelError
 from ..journal.dead_letters import dead_letter_of_record
 from ..journal.entries import journal_key, shard_of
 from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, spec_line, tick_line
+from ..journal.width import checked_width
 from ..metrics import Metrics
 from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
 from ..programs.assembly import check_model
@@ -38,6 +40,8 @@ SMALL_BYTES = 65_536
 """Of a chunk that needs no thread: the work on it is linear, and a change of threads would take longer."""
 HEADER_BYTES = 10
 """What a header counts for: its name and content are looked at in no time, most of them not at all."""
+log = logging.getLogger(__name__)
+
 FirstLoad = Callable[[Program, Model], Awaitable[None]]
 """Loads an announced model of a program for the first time; raises ``ModelError`` when it is refused."""
 
@@ -95,8 +99,8 @@ class Ingest:
         Before that, and so before any event of theirs, declare the worker's programs: the first declaration of a
         program says for ever with which spec it began.
         """
+        self._width = await checked_width(self._publisher, self._topics)
         self._assigned |= set(partitions)
-        self._width = await self._publisher.partitions(self._topics.journal)
         self._targets.clear()
         every = {
             TopicPartition(topic, partition)
@@ -113,6 +117,15 @@ class Ingest:
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Send no more ticks for these partitions."""
         self._assigned -= set(partitions)
+
+    def count_expired(self, partition: TopicPartition, first: int, until: int) -> None:
+        """Tell of records that Kafka deleted before anybody read them, from offset ``first`` to before ``until``."""
+        self._metrics.expired_records.labels(partition.topic).inc(until - first)
+        log.error(
+            "%s partition %d: the records from offset %d to %d were deleted before they were read, and are lost: raise "
+            "the topic's retention.ms, and have their senders send them again; reading goes on at %d",
+            *partition, first, until - 1, until,
+        )  # fmt: skip
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Append a chunk to the journal; return when all of it is acknowledged."""
@@ -232,7 +245,7 @@ class Ingest:
         return target
 
     def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
-        return pack_lines(self._topics.journal, partition, lines)
+        return pack_lines(self._topics.journal, partition, lines, self._width)
 
     def _declarations(self) -> Mapping[int, Sequence[Journaled]]:
         """The specs of the programs, by the journal partitions of their shards."""

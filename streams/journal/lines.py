@@ -18,6 +18,7 @@ from ...schemas.kinds import Kind, kinds
 from ..records import OutRecord, Record, TopicPartition
 from .dead_letters import dead_letter_of_record
 from .entries import NO_CASE, Entry, JournalPosition, case_key, journal_position
+from .width import width_headers
 
 RECORD_LINES = 500
 RECORD_BYTES = 131_072
@@ -82,8 +83,10 @@ def spec_line(spec: RawSpec, sha256: str, now_ms: int) -> Journaled:
     return Journaled(kinds["spec"].ce_type, f"{spec.program}/spec/{sha256}", now_ms, now_ms, Raw(_encode(spec)))
 
 
-def pack_lines(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
+def pack_lines(topic: str, partition: int, lines: Iterable[Journaled], width: int | None = None) -> Iterator[OutRecord]:
     """The journal records for these lines, in their order. A record's timestamp is that of its last line.
+
+    ``width`` is the number of partitions of the journal for which this one was chosen.
 
     Lines are packed because a Kafka record for each event would cost more than the event.
     """
@@ -92,12 +95,12 @@ def pack_lines(topic: str, partition: int, lines: Iterable[Journaled]) -> Iterat
     for line in lines:
         length = len(line.data) + CHARACTER_BYTES * (len(line.id) + len(line.source or ""))
         if packed and (len(packed) == RECORD_LINES or size + length > RECORD_BYTES):
-            yield _record(topic, partition, packed)
+            yield _record(topic, partition, packed, width)
             packed, size = [], 0
         packed.append(line)
         size += length
     if packed:
-        yield _record(topic, partition, packed)
+        yield _record(topic, partition, packed, width)
 
 
 def read_lines(record: Record) -> tuple[Journaled, ...]:
@@ -158,8 +161,8 @@ def _own_line(kind: Kind, body: Struct, record: Record) -> Journaled:
     )
 
 
-def _record(topic: str, partition: int, lines: Sequence[Journaled]) -> OutRecord:
-    return OutRecord(topic, partition, lines[-1].timestamp, None, _encode(lines), ())
+def _record(topic: str, partition: int, lines: Sequence[Journaled], width: int | None) -> OutRecord:
+    return OutRecord(topic, partition, lines[-1].timestamp, None, _encode(lines), width_headers(width))
 
 
 def _foreign(record: Record, why: str) -> Entry:

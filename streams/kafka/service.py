@@ -48,6 +48,8 @@ EXPIRY_SECONDS = 600.0
 """Seconds between two looks for old ledgers that nobody needs."""
 SNAPSHOT_CHECK_SECONDS = 10.0
 """Seconds between two checks for ledgers whose snapshot is due."""
+WIDTH_CHECK_SECONDS = 20.0
+"""Seconds between two checks that nobody has added partitions to the journal."""
 GARBAGE_OBJECTS = 100_000
 """New objects between two collections. Chunks make many objects and no cycles: with Python's default of 700, garbage
 collection took a third of the engine's time."""
@@ -120,6 +122,7 @@ async def run_service(
                 signals=signals,
                 lease=lease,
                 before_commit=before_commit,
+                on_expired=ingest.count_expired,
             )
         except BaseException as error:
             readiness.fail(error)
@@ -160,7 +163,11 @@ def _timers(
     async def watch_lag() -> None:
         gauges.show(processor.partitions | ingest.partitions)
 
-    timers: list[PeriodicCall] = [(LAG_SECONDS, watch_lag), (EXPIRY_SECONDS, processor.delete_expired)]
+    timers: list[PeriodicCall] = [
+        (LAG_SECONDS, watch_lag),
+        (EXPIRY_SECONDS, processor.delete_expired),
+        (WIDTH_CHECK_SECONDS, processor.check_width),
+    ]
     if ingest.works_in_pieces:
         timers.append((ROUND_PIECE_SECONDS, carry_on))
     if settings.tick_seconds:

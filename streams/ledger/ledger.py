@@ -127,6 +127,13 @@ class Ledger:
                 state.waiting.add(event)
             return state
 
+    def keep_width(self, width: int) -> int:
+        """The number of partitions of the journal when this ledger was first opened: ``width``, if that is now."""
+        with ledger_errors(self.path), self._transaction():
+            self._db.execute("INSERT OR IGNORE INTO meta VALUES ('width', ?)", (width,))
+            kept: int = self._db.execute("SELECT value FROM meta WHERE name = 'width'").fetchone()[0]
+            return kept
+
     def claim(self, after: int) -> int:
         """Become the owner, with a generation above all before and above ``after``; return it.
 

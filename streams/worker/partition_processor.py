@@ -16,6 +16,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -29,10 +30,11 @@ from ..engine.state import PartitionState
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..engine.version import ENGINE_VERSION
-from ..errors import HandoverError, LedgerError
+from ..errors import BrokerError, HandoverError, LedgerError
 from ..journal.engine_lines import check_declared_engine, engine_records
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
+from ..journal.width import check_width, checked_width
 from ..ledger.check import LedgerMeta
 from ..ledger.file import delete_expired
 from ..ledger.ledger import Ledger
@@ -159,6 +161,7 @@ class PartitionProcessor:
         self._partitions: dict[int, _Partition] = {}
         self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()
+        self._width = 0
         self.assigned_once = False
 
     @property
@@ -177,7 +180,7 @@ class PartitionProcessor:
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open the ledgers. The journal is read from where each of them stands."""
-        await self._check_widths()
+        self._width = await self._checked_width()
         partitions = sorted(partitions)
         self._opening = frozenset(journal.partition for journal in partitions)
         for journal in partitions:
@@ -210,6 +213,13 @@ class PartitionProcessor:
         deleted = delete_expired(self._config.directory, self._topics.journal, owned, self._clock_ms())
         if deleted:
             log.info("deleted old ledgers", extra={"files": [path.name for path in deleted]})
+
+    async def check_width(self) -> None:
+        """Raise ``LedgerError`` when partitions were added to the journal since these were assigned."""
+        if self._partitions:
+            # Brokers may be away for a while.
+            with suppress(BrokerError):
+                check_width("when its partitions were assigned", self._width, await self._journal_partitions())
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Fold the chunk in portions: read, fold, publish, commit."""
@@ -354,6 +364,7 @@ class PartitionProcessor:
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
+        check_width(f"ledger {ledger.path}", ledger.keep_width(self._width), self._width)
         marks = await self._high_water_marks(journal.partition)
         check_handover(f"ledger {ledger.path}", state.offset, marks)
         for topic, (position, _, _) in marks.items():
@@ -399,8 +410,12 @@ class PartitionProcessor:
         ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
         return ends[-1] if ends else 0
 
-    async def _check_widths(self) -> None:
-        width = await self._publisher.partitions(self._topics.journal)
+    async def _journal_partitions(self) -> int:
+        return await self._publisher.partitions(self._topics.journal)
+
+    async def _checked_width(self) -> int:
+        """The journal's number of partitions, which every output has too, and for which its records were written."""
+        width = await checked_width(self._publisher, self._topics)
         for topic in self._topics.outputs:
             partitions = await self._publisher.partitions(topic)
             if partitions != width:
@@ -408,9 +423,18 @@ class PartitionProcessor:
                     f"topic {topic} has {partitions} partitions, the journal {width}: they must be the same "
                     "(`onward topics check`)"
                 )
+        return width
 
     async def _check_inputs(self, ledger: Ledger, folded: Mapping[TopicPartition, int]) -> None:
         """Refuse inputs that were deleted and created again: their records would count as folded already."""
+        for topic in sorted({source.topic for source in folded}):
+            last = max(source.partition for source in folded if source.topic == topic)
+            if (partitions := await self._publisher.partitions(topic)) <= last:
+                raise LedgerError(
+                    f"topic {topic} has {partitions} partitions, but ledger {ledger.path} has folded records of "
+                    f"partition {last}: it was made again with fewer; restore it, or recreate journal, outputs and all "
+                    "ledgers too (docs/operations.md, Starting again)"
+                )
         ends = await self._publisher.end_offsets(folded) if folded else {}
         for source, end in sorted(ends.items()):
             if end <= folded[source]:

@@ -55,6 +55,11 @@ def ahead(events: str) -> dict[str, str]:
     return {'onward_events_ahead_total{topic="outcomes"}': events}
 
 
+def expired(records: str) -> dict[str, str]:
+    """Records of one topic that nobody had read when they were deleted."""
+    return {'onward_expired_records_total{topic="outcomes"}': records}
+
+
 def falling(later: int) -> dict[str, str]:
     """A week in which 96 of 100 people an hour got a place, and another, in which so many of ten an hour did."""
     people = np.cumsum([100] * 7 * 24 + [10] * 7 * 24)
@@ -178,6 +183,8 @@ CASES = (
     Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
     Case("an event was ahead of the clock", ahead("_x90 1+0x90"), "95m", ("OnwardEventsAhead",)),
     Case("events were ahead before the last hour", ahead("0 5+0x170"), "75m", ()),
+    Case("records expired unread", expired("_x90 7+0x90"), "95m", ("OnwardRecordsExpired",)),
+    Case("records expired before the last hour", expired("0 7+0x170"), "75m", ()),
     Case("a partition is far behind", lag("0 2000+10x60"), "18m", ("OnwardLag",)),
     Case("a partition is behind for a while", lag("0 2000-50x38 0+0x60"), "32m", ()),
     Case("a partition catches up now and then", lag("2000+0x9 10 2000+0x9 10 2000+0x30"), "32m", ()),

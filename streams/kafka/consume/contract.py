@@ -25,6 +25,9 @@ class PartitionOwner(Protocol):
     def before_commit(self, topics: Collection[str]) -> None:
         """Observe that offsets of these topics are about to be committed to the group."""
 
+    def expired(self, partition: TopicPartition, first: int, until: int) -> None:
+        """Observe that the records from offset ``first`` to before ``until`` were deleted before they were read."""
+
     def fail(self, error: BaseException) -> None:
         """End the worker with this error. Called in the worker's loop."""
 

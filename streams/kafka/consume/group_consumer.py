@@ -60,6 +60,7 @@ class GroupConsumer(driver.Consumer):
         self._end_offsets_at_start: Mapping[TP, EndOffset] = {}
         self._owned: frozenset[TP] = frozenset()
         self._assigning: asyncio.Task[Mapping[TopicPartition, int]] | None = None
+        self._seen_expired: dict[TP, int] = {}
         self._chunks_in_progress = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -164,6 +165,10 @@ class GroupConsumer(driver.Consumer):
         requested_ms = _now_ms()
         firsts, ends = await self._thread.earliest_offsets(*tps), await self._thread.highwaters(*tps)
         self._end_offsets_at_start = {tp: EndOffset(end, requested_ms) for tp, end in ends.items()}
+        for tp, offset in committed.items():
+            if offset is not None and offset < firsts[tp] and self._seen_expired.get(tp) != firsts[tp]:
+                self._seen_expired[tp] = firsts[tp]
+                self._worker_transport.owner.expired(_plain(tp), offset, firsts[tp])
         return {
             tp: start_after_commit(tp, committed[tp], firsts[tp], ends[tp])
             if tp in committed

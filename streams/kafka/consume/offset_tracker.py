@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from faust.types import TP
 
-from ...errors import BrokerError
+from ...errors import LedgerError
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +81,17 @@ def start_after_commit(tp: TP, committed: int | None, first: int, end: int) -> i
 
 
 def start_after_ledger(tp: TP, start: int, first: int, end: int) -> int:
-    """The start offset of a partition with a ledger; raise ``BrokerError`` when the partition lacks that offset."""
-    if not first <= start <= end:
-        raise BrokerError(
-            f"{tp.topic} partition {tp.partition} holds offsets {first} to {end}, the ledger stands at {start}: "
-            "it belongs to another topic or records were lost; restore the topic or begin with an empty state directory"
+    """The start offset of a partition with a ledger; raise ``LedgerError`` when the partition lacks that offset."""
+    if start < first:
+        stands = f"and the ledger stands at {start}" if start else "and there is neither a ledger nor a snapshot of it"
+        raise LedgerError(
+            f"{tp.topic} partition {tp.partition} begins at offset {first}, {stands}: the records between are "
+            f"gone; give --state-dir or --snapshots with a ledger that stands at {first} or later, or begin again with "
+            "another --topic-prefix, --group and --state-dir (docs/operations.md, Starting again)"
+        )
+    if start > end:
+        raise LedgerError(
+            f"{tp.topic} partition {tp.partition} ends at offset {end}, and the ledger stands at {start}: it is of "
+            "another journal, or the journal has lost records; restore the topic, or use another state directory"
         )
     return start

@@ -43,6 +43,8 @@ faust_log = logging.getLogger("faust")
 PeriodicCall = tuple[float, Callable[[], Awaitable[None]]]
 """Seconds between two calls, and the function to call."""
 
+OnExpired = Callable[[TopicPartition, int, int], None]
+
 STOP_SECONDS = 20.0
 _FAILED_STOP_SECONDS = 8.0
 _ABANDONED_STOP_SECONDS = 1.0
@@ -61,13 +63,15 @@ async def run_worker(
     signals: bool = True,
     lease: Lease | None = None,
     before_commit: Callable[[Collection[str]], None] | None = None,
+    on_expired: OnExpired | None = None,
     stop_seconds: float = STOP_SECONDS,
 ) -> None:
     """Run the handlers (topic: handler) until ``stop`` is set, or, with ``signals``, until SIGTERM or SIGINT.
 
     ``on_started`` is called once, when the first partitions are assigned and their handlers are ready. A chunk starts
     only while the ``lease``, which follows the group's answers, is valid. ``before_commit`` is called with the topics
-    whose offsets are about to be committed to the group. A chunk under way has ``stop_seconds`` to end.
+    whose offsets are about to be committed to the group, ``on_expired`` with the offsets from the first on, and before
+    the second, that a partition had deleted before the group read them. A chunk under way has ``stop_seconds`` to end.
     Errors of a handler, a timer or ``on_started`` are raised, and ``BrokerError`` when Kafka is not reachable, refuses,
     or lacks a topic.
     """
@@ -78,7 +82,7 @@ async def run_worker(
         await wait_for_coordinator(options)
         if stop.is_set():
             return
-        await _Worker(options, handlers, stop, lease, before_commit).run(timers, on_started, stop_seconds)
+        await _Worker(options, handlers, stop, lease, before_commit, on_expired).run(timers, on_started, stop_seconds)
 
 
 class _Worker:
@@ -91,7 +95,9 @@ class _Worker:
         stop: asyncio.Event,
         lease: Lease,
         before_commit: Callable[[Collection[str]], None] | None,
+        on_expired: OnExpired | None = None,
     ) -> None:
+        self._on_expired = on_expired
         self._handlers = handlers
         self._stop = stop
         self._error: BaseException | None = None
@@ -208,6 +214,11 @@ class _Worker:
         """Call the observer, if there is one."""
         if self._before_commit:
             self._before_commit(topics)
+
+    def expired(self, partition: TopicPartition, first: int, until: int) -> None:
+        """Call the observer, if there is one."""
+        if self._on_expired:
+            self._on_expired(partition, first, until)
 
     def fail(self, error: BaseException) -> None:
         """Keep the first error and stop."""

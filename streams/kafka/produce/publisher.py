@@ -103,9 +103,11 @@ class KafkaPublisher:
             raise self._error from error
 
     async def partitions(self, topic: str) -> int:
-        """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
+        """The number of partitions of a topic now; raise ``BrokerError`` when it does not exist."""
         try:
             async with Patience(self._options.connect_timeout_ms / 1000):
+                # aiokafka asks again only after minutes.
+                await self._producer.client.force_metadata_update()
                 return len(await self._producer.partitions_for(topic))
         except TopicAuthorizationFailedError as error:
             raise may_not(self._options, "DESCRIBE", f"topic {topic}") from error

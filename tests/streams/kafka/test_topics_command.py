@@ -4,6 +4,9 @@ from typing import Any
 import pytest
 
 from onward.streams import cli
+from onward.streams.journal.width import WIDTH_HEADER
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 
 TOPICS = len([*Topics().inputs, Topics().journal, *Topics().outputs])
@@ -29,3 +32,21 @@ def test_topics_are_created_once_and_checked(cluster: Any, capsys: pytest.Captur
 def test_an_invalid_broker_address_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["topics", "check", "--brokers", "nowhere"]) == 2
     assert capsys.readouterr().err == "onward: brokers are 'nowhere': give host:port, several separated by commas\n"
+
+
+@pytest.mark.attack
+def test_partitions_that_were_added_to_the_journal_are_not_as_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    topics = Topics()
+    with EmbeddedBroker(dict.fromkeys((*topics.inputs, topics.journal, *topics.outputs), 3)) as broker:
+        check = ["topics", "check", "--brokers", broker.bootstrap, "--replication", "1", "--partitions", "3"]
+        assert cli.main(check) == 0
+        with EventWriter(broker.options()) as writer:
+            writer.send(topics.journal, b"[]", partition=0, headers=[(WIDTH_HEADER, b"3")])
+        assert cli.main(check) == 0
+        with EventWriter(broker.options()) as writer:
+            writer.send(topics.journal, b"[]", partition=0, headers=[(WIDTH_HEADER, b"1")])
+        capsys.readouterr()
+        assert cli.main(check) == 3
+    shown = capsys.readouterr()
+    assert "journal: its records were written for 1 partitions, should be for 3: partitions were added" in shown.out
+    assert shown.err.startswith("onward: 1 of the topics' settings are not as planned")

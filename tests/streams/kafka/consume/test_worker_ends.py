@@ -10,8 +10,11 @@ import socket
 import aiokafka
 import confluent_kafka
 import pytest
+from faust.types import TP
 
 from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.consume.offset_tracker import start_after_ledger
 from onward.streams.kafka.consume.tail import tail
 from onward.streams.kafka.consume.worker import _Worker, run_worker
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -82,12 +85,50 @@ async def test_a_rebalance_while_the_worker_ends_waits_for_the_chunk_in_progress
     assert committed(broker.options(), topic) == 1
 
 
-@pytest.mark.parametrize("start", [-1, 11])
-async def test_a_ledger_offset_outside_its_partition_is_refused(broker, start):
+async def test_a_ledger_beyond_the_end_of_its_partition_is_refused(broker):
     topic = broker.topic()
     broker.fill(topic, 10)
-    with pytest.raises(BrokerError, match=f"holds offsets 0 to 10, the ledger stands at {start}"):
-        await run_worker(broker.options(), {topic: Recorder({TopicPartition(topic, 0): start})}, signals=False)
+    with pytest.raises(LedgerError, match="ends at offset 10, and the ledger stands at 11"):
+        await run_worker(broker.options(), {topic: Recorder({TopicPartition(topic, 0): 11})}, signals=False)
+
+
+def test_a_journal_that_was_cut_behind_a_lost_or_old_ledger_says_what_to_do():
+    for start, stands in ((0, "there is neither a ledger nor a snapshot of it"), (4, "the ledger stands at 4")):
+        with pytest.raises(LedgerError, match=f"begins at offset 7, and {stands}: .* gone; give --state-dir or"):
+            start_after_ledger(TP("journal", 0), start, 7, 10)
+    assert start_after_ledger(TP("journal", 0), 7, 7, 10) == 7
+
+
+async def test_records_that_expired_unread_are_told_once_with_their_offsets_and_reading_goes_on():
+    """The embedded broker keeps 5 MB of a partition."""
+    told = []
+    with EmbeddedBroker({"t": 1}) as broker:
+        options = broker.options(group="g", commit_interval_ms=100)
+
+        def write(count):
+            with EventWriter(options) as writer:
+                for _ in range(count):
+                    writer.send("t", b"x" * 700_000)
+                    writer.flush()
+
+        async def read(until_offset):
+            recorder, stop = Recorder(), asyncio.Event()
+            running = asyncio.create_task(
+                run_worker(options, {"t": recorder}, stop=stop, signals=False, on_expired=lambda *one: told.append(one))
+            )
+            await until(lambda: any(record.offset == until_offset for record in recorder.records))
+            stop.set()
+            await running
+            return [record.offset for record in recorder.records]
+
+        write(2)
+        assert await read(1) == [0, 1]
+        assert told == []
+        write(10)
+        read_later = await read(11)
+    [(partition, first, end)] = told
+    assert (partition, first, end) == (TopicPartition("t", 0), 2, read_later[0])
+    assert read_later[0] > 2
 
 
 async def test_an_error_of_a_handler_ends_the_worker_and_commits_nothing_of_its_chunk(broker):
