@@ -489,7 +489,8 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
 
     ``detail`` is a sentence for the person. ``advice`` is for the program's owners: the smallest relaxation of the spec
     that gives the person an option. It is absent where none is known, and in events of older versions, whose ``detail``
-    holds it. ``reasons`` are those of the decision, as in ``ModelDecision``.
+    holds it. ``reasons`` are those of the decision, as in ``ModelDecision``. ``scores`` is for the owners too: the
+    score that was required, and the best that the person can reach; ``detail`` holds none.
 
     Examples
     --------
@@ -521,6 +522,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     expires_at: str | UnsetType = UNSET
     advice: str | UnsetType = UNSET
     reasons: tuple[Reason, ...] | UnsetType = UNSET
+    scores: str | UnsetType = UNSET
 
     @property
     def heading(self) -> str:

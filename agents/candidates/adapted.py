@@ -128,16 +128,15 @@ class Adapted(ScoringGenerator):
         none = np.zeros(len(steps), dtype=np.intp)
         rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
         best = rows.score[rows.allowed].max(initial=-np.inf)
-        reached, required = "the constraints exclude all of them", goal.in_words()
+        reached, required, scores = "the constraints exclude all of them", goal.in_words(), ""
         if np.isfinite(best):
             highest, required = in_words(float(best), goal)
-            reached = f"the best reaches {highest}"
+            reached, scores = f"none reaches the required score{models}", f"; the best reaches {highest}"
             if goal.reached(best):
-                reached += f", with more than {self._most_changes} changes"
-        detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: a score "
-        return Explanation(
-            "out_of_reach", f"{detail}above {required}{models} is required, {reached}", self._relaxation(person)
-        )
+                reached = f"the best needs more than {self._most_changes} changes"
+        detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: {reached}"
+        required = f"a score above {required}{models} is required"
+        return Explanation("out_of_reach", detail, self._relaxation(person), required + scores)
 
     def _by_cost(self) -> Adapted:
         """The same by cost alone."""

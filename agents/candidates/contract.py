@@ -102,12 +102,14 @@ class Proposals(NamedTuple):
 class Explanation(NamedTuple):
     """Why a person has no option: the rule that excluded the last candidates, and where it does so.
 
-    ``detail`` is for the person. ``advice`` is for the program's owners: which other rules would help.
+    ``detail`` is for the person, and holds no score. For the program's owners are ``advice``, which other rules would
+    help, and ``scores``, which one is required and which is the best.
     """
 
     reason: str
     detail: str
     advice: str = ""
+    scores: str = ""
 
 
 class PlanSteps(NamedTuple):

@@ -91,7 +91,8 @@ class RecourseInstances(CandidateGenerator):
     (array([0, 0, 1]), array([0, 1, 0]))
     >>> instances.explain(people[2])  # doctest: +NORMALIZE_WHITESPACE
     Explanation(reason='immutable', detail='no allowed change of income leads to a recourse instance: each of the 3
-    that the model accepts and the constraints allow differs from the person in what may not change', advice='')
+    that the model accepts and the constraints allow differs from the person in what may not change',
+    advice='', scores='')
 
     References
     ----------

@@ -173,13 +173,16 @@ class Search(ScoringGenerator):
         score, goal = self._model()
         models = models_in_words(score)
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
-        reached, required = "the constraints exclude all of them", goal.in_words()
-        if best is not None:
-            highest, required = in_words(best, goal)
-            reached = f"the best {'' if proven else 'found '}reaches {highest}{models and ' there'}"
-            if best > goal.threshold:
-                relaxation = "; ".join(filter(None, ("the best is enough without the margin", relaxation)))
-        return Explanation("out_of_reach", f"{changes} a score above {required}{models}; {reached}", relaxation)
+        detail = f"{changes} the required score{models}"
+        if best is None:
+            scores = f"a score above {goal.in_words()} is required"
+            return Explanation("out_of_reach", f"{detail}; the constraints exclude all of them", relaxation, scores)
+        highest, required = in_words(best, goal)
+        found = "" if proven else "found "
+        scores = f"a score above {required}{models} is required; the best {found}reaches {highest}{models and ' there'}"
+        if best > goal.threshold:
+            relaxation = "; ".join(filter(None, ("the best is enough without the margin", relaxation)))
+        return Explanation("out_of_reach", detail, relaxation, scores)
 
     # --- options that help -------------------------------------------------------------------------------------------
 

@@ -366,6 +366,7 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
         detail=why.detail,
         applicant=case.applicant,
         advice=why.advice or UNSET,
+        scores=why.scores or UNSET,
         reasons=_told(person),
         **model.signature,
     )

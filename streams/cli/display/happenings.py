@@ -75,8 +75,9 @@ def facts(happening: Happening) -> str:
                 return f"revision {recourse.revision} of step {step}, model {model}, open until {recourse.expires_at}"
             return f"step {step}, model {model}, {_window(recourse)}{target_in_words(recourse)}{_answers(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail) as none:
-            advice = "" if none.advice is UNSET else f"; for the owners: {none.advice}"
-            return f"{none.heading}: {detail or reason} (step {step}, {reason}){advice}"
+            owners = "; ".join(words for words in (none.scores, none.advice) if words is not UNSET)
+            told = f"; for the owners: {owners}" if owners else ""
+            return f"{none.heading}: {detail or reason} (step {step}, {reason}){told}"
         case Question(number=number, model=model, expires_at=expires_at):
             return f"question {number}, model {model}, open until {expires_at}"
         case Answer(option=option, question=question):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ....agents.options import OptionBatch
 from ....agents.reached import reaches_score
 from ....agents.reasons import MOST_REASONS
-from ....agents.scores import digits_apart
 from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus, Reason
 from ....schemas.headers import format_time
@@ -92,16 +91,15 @@ class RoundTerms(Terms):
     def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
         """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete.
 
-        Who cannot reach it reads what it is, and what was enough in this round.
+        Who cannot reach it reads what it is.
         """
         closing = self.closing
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
         if none is not None and none.reason != APPLY_AGAIN:
             if person.refusal is not None:
                 return {}
-            now = f"; in this round {closing.threshold:.4g} was enough" if closing.counts.accepted else ""
             later = "the score to reach is the one that is expected to be enough in later rounds"
-            return {**fields, "detail": f"{none.detail}; {later}{now}"}
+            return {**fields, "detail": f"{none.detail}; {later}"}
         if none is not None and self._expires_ms is not None:
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
@@ -214,9 +212,7 @@ def _refusal(member: Member, terms: RoundTerms) -> Refusal | None:
         return NO_SCORE.reason, NO_SCORE.detail
     score, goal = member.score, terms.closing.goal
     if goal is not None and score > goal:
-        digits = digits_apart(score, goal)
-        scores = f"the score {score:.{digits}f} is above the next goal, {goal:.{digits}f}"
-        return APPLY_AGAIN, f"{scores}: apply again unchanged"
+        return APPLY_AGAIN, "the score is above the next goal already: apply again unchanged"
     return None
 
 

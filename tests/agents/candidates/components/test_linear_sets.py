@@ -83,7 +83,7 @@ def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
     search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.25))
     explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
     assert explanation.reason == "out_of_reach"
-    assert "reaches a score above 0.25; the best reaches 0.18" in explanation.detail
+    assert explanation.scores == "a score above 0.25 is required; the best reaches 0.18"
     assert explanation.detail.startswith("no allowed change of ")
 
 
@@ -92,9 +92,9 @@ def test_what_the_best_reaches_keeps_the_constraints() -> None:
     rules = ("up", "up", "none", "none")
     space = scaled_space(FEATURE_OF, rules, STEPS)._replace(allowed=lambda X: X[:, 0] + X[:, 1] <= 1.0 + 1e-9)
     search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.30))
-    detail = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0])).detail
-    assert "no allowed change of " in detail
-    assert "the best reaches 0.11" in detail  # the log odds of 1 + 0 - 3, not of 1 + 1 - 3
+    explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
+    assert "no allowed change of " in explanation.detail
+    assert "the best reaches 0.11" in explanation.scores  # the log odds of 1 + 0 - 3, not of 1 + 1 - 3
 
 
 def test_only_linear_needs_a_linear_score() -> None:

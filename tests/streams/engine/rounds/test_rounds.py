@@ -364,9 +364,9 @@ def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
     [answer] = tape.answers()
     assert isinstance(answer, NoRecourse)
     assert answer.target_score == tape.thresholds()[0].goal
-    assert "; the best reaches 0." in answer.detail
-    later = "; the score to reach is the one that is expected to be enough in later rounds"
-    assert re.search(f"{later}; in this round 0.9[0-9]+ was enough$", answer.detail)
+    assert "; the best reaches 0." in str(answer.scores)
+    assert answer.detail.endswith("; the score to reach is the one that is expected to be enough in later rounds")
+    assert not re.search(r"[0-9]\.[0-9]", answer.detail)
     assert str(answer).startswith("hopeless: no option that a place can be promised for: no allowed change of ")
 
 
