@@ -5,7 +5,7 @@ The key of the hashes is random, and came with an erasure. It is used until the 
 
 from __future__ import annotations
 
-import hmac
+from hashlib import blake2b
 from typing import Any, ClassVar, Final, Literal
 
 from msgspec import Struct
@@ -14,11 +14,14 @@ from ...journal.entries import CaseKey
 from ...programs.program import Program
 from ..contract import TimerHandler
 from ..fold import Fold
-from ..program_state import ProgramState, RowTable
+from ..program_state import ProgramState, RowTable, StoredProgram
 from ..timing.timers import EVENT_TIME, Timer
 
 FORGET_ERASED: Final = "forget-erased"
 """The timer that forgets an erased name. The key is its hash."""
+HASH_BYTES = 32
+MOST_KEY_BYTES = 64
+"""As much of a key as BLAKE2b takes; ingest draws one of this length."""
 Named = Literal["application", "applicant"]
 
 
@@ -38,7 +41,10 @@ ERASED_NAMES = RowTable("erased_names", ErasedName)
 
 
 class Erasures(ProgramState, array_like=True):
-    """The ``key`` of the hashes, and how many are ``kept``. Stored as an array: never reorder the fields."""
+    """The ``key`` of the hashes, and how many are ``kept``. Stored as an array: never reorder the fields.
+
+    ``hashes`` are those of all rows: nearly everybody is in none, and need not be looked up.
+    """
 
     table: ClassVar[str] = "erasures"
     rows: ClassVar[Any] = (ERASED_NAMES,)
@@ -46,10 +52,19 @@ class Erasures(ProgramState, array_like=True):
     key: str = ""
     kept: int = 0
 
+    def begin(self, program: Program) -> None:
+        """Nobody was erased."""
+        super().begin(program)
+        self.hashes: set[str] = set()
+
+    def restore(self, stored: StoredProgram) -> None:
+        """Go on with the hashes of the rows."""
+        self.hashes = {row.key.application for row in stored.rows(ERASED_NAMES)}
+
     def hash_of(self, program: str, named: Named, name: str) -> CaseKey:
-        """The hash of a name, as the key of a row (HMAC-SHA256)."""
-        message = "\0".join((program, named, name)).encode()
-        return CaseKey(program, hmac.digest(self.key.encode(), message, "sha256").hex())
+        """The hash of a name, as the key of a row: BLAKE2b with the key."""
+        message, key = f"{program}\0{named}\0{name}".encode(), self.key.encode()[:MOST_KEY_BYTES]
+        return CaseKey(program, blake2b(message, digest_size=HASH_BYTES, key=key).hexdigest())
 
 
 def remember_erased(
@@ -65,6 +80,7 @@ def remember_erased(
         state.kept += 1
     else:
         fold.timers.cancel(_end_of(before))
+    state.hashes.add(hashed.application)
     row = ErasedName(hashed, fold.forget_ms(program, time_ms), until_ms)
     rows.put(row)
     fold.timers.set(_end_of(row))
@@ -75,7 +91,8 @@ def erased_name(program: str, named: Named, name: str, fold: Fold) -> ErasedName
     state = fold.state.get(Erasures, program)
     if state is None or not state.kept:
         return None
-    return fold.rows(ERASED_NAMES).get(state.hash_of(program, named, name))
+    hashed = state.hash_of(program, named, name)
+    return fold.rows(ERASED_NAMES).get(hashed) if hashed.application in state.hashes else None
 
 
 class ForgetErasedTimerHandler(TimerHandler):
@@ -88,6 +105,7 @@ class ForgetErasedTimerHandler(TimerHandler):
         """Forget one; with the last one the key."""
         state = fold.change(Erasures, fold.state.program(timer.program))
         fold.rows(ERASED_NAMES).delete(CaseKey(timer.program, timer.key))
+        state.hashes.discard(timer.key)
         state.kept -= 1
         if not state.kept:
             state.key = ""

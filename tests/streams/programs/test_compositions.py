@@ -102,6 +102,16 @@ def test_what_serves_nobody_is_said_and_nothing_else(generator: str, tmp_path: P
     assert said == set(every(generator)) - served
 
 
+@pytest.mark.parametrize("choice", choices.registry)
+def test_that_nobody_can_be_erased_is_said_of_choices_that_keep_rows_of_people(choice: str, tmp_path: Path) -> None:
+    keeps = choices.registry[choice].keeps_people
+    assert keeps == (choice == "bwo_ucb")
+    if not choices.registry[choice].needs <= {"features"}:
+        return
+    program = assembled(f"policy: {{choice: {choice}}}\n{published('search')}", tmp_path, bias=BIAS, rows=ROWS)
+    assert any("nobody can be erased" in line for line in cautions(program.spec)) == keeps
+
+
 @pytest.mark.parametrize("objective", ["improvement", "cost"])
 @pytest.mark.parametrize("choice", [name for name, kind in choices.registry.items() if kind.needs <= {"features"}])
 def test_every_choice_picks_among_the_options_of_every_generator(choice: str, objective: str, tmp_path: Path) -> None:
