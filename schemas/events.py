@@ -782,6 +782,9 @@ class DeadLetter(Struct, frozen=True, gc=False):
     applied: then its ``ce_id`` may be among the processed events. None stands in events of older versions.
     ``last_offset`` is there for a batch of records that was not read, from ``offset`` on: it may unpack to more than
     the limit. ``size`` and ``sha256`` are then of the batch as the broker holds it, and ``value`` is null.
+    With ``count`` it is about so many records, all from ``offset`` to ``last_offset``: ``size`` and ``sha256`` are of
+    their values one behind the other, and the rest is of the first.
+    In the journal ``value`` and ``key`` are null: they are read from the input topic when it is published.
     """
 
     reason: Annotated[str, Meta(min_length=1)]
@@ -796,6 +799,7 @@ class DeadLetter(Struct, frozen=True, gc=False):
     headers: tuple[tuple[str, bytes], ...] = ()
     refused_as: Literal["record", "event"] | None = None
     last_offset: int | UnsetType = UNSET
+    count: int | UnsetType = UNSET
 
 
 class SourcePosition(Struct, frozen=True, gc=False, array_like=True):

@@ -196,6 +196,8 @@ class Metrics:
         "program",
     )
 
+    merged_dead_letters = _counter("Unusable records beyond the quota of their input partition.", "topic")
+
     snapshot_timestamp_seconds = _gauge("When the newest snapshot was taken, or nothing was new since.", "partition")
     snapshot_seconds = _histogram("Time that a snapshot took, to take or to restore.", SNAPSHOT_SECONDS, "action")
     snapshot_failures = _counter("Snapshots that could not be taken, or were refused.", "action")

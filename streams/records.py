@@ -5,7 +5,7 @@ Nothing here imports a Kafka client: ``streams/kafka`` implements these protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
@@ -80,6 +80,9 @@ class Publisher(Protocol):
 
         It may be shown older ones too. The records are not kept: all of them may be more than fits into memory.
         """
+
+    async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
+        """The records at these offsets, by topic, partition and offset, as far as their topics still hold them."""
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset that the next record of each partition will get."""

@@ -260,6 +260,12 @@ class WorkerSettings(BrokerSettings):
         "with the time that it says; one that is more than a day ahead is a dead letter.",
     )
     max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
+    max_dead_letters_per_second: int = Field(
+        100,
+        ge=1,
+        description="Dead letters of an input partition in a second; what is unusable beyond them shares dead letters, "
+        "`quota_exceeded`.",
+    )
     model_addresses: Names = Field(
         (),
         description="Folders, buckets or hosts from which a model event may name a model; by default the folder that "

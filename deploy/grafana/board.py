@@ -346,6 +346,13 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             program=False,
         ),
         _flow(
+            "Beyond the quota",
+            "Unusable records that share dead letters, by topic.",
+            "onward_merged_dead_letters_total",
+            "topic",
+            program=False,
+        ),
+        _flow(
             "Repeats", "Events left out because they had been seen.", "onward_duplicates_total", "event", program=False
         ),
         _panel(

@@ -22,7 +22,7 @@ from ..kafka.client import EventWriter, records_between
 from ..kafka.options import KafkaOptions
 from ..printable import printable
 from ..records import TopicPartition
-from ..replay.dead_letters import FoundLetter, position_of, read_letter, retried_id
+from ..replay.dead_letters import FoundLetter, headers_of_another, position_of, read_letter, retried_id
 from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLetterSettings
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
@@ -163,10 +163,11 @@ class _Topics:
 
     def retries(self, letters: Sequence[FoundLetter]) -> _Retries:
         """Which of them were sent again: records behind theirs name them. And which are of a record that was."""
-        ids, begins = set[str](), dict[TopicPartition, int]()
+        ids, begins = dict[str, str](), dict[TopicPartition, int]()
         for letter in letters:
             if letter.partition in self._offsets and letter.kind is not None:
-                ids.add(letter.id)
+                # Those of a run are sent in their order.
+                ids[letter.last_id] = letter.id
                 offset = letter.letter.offset
                 begins[letter.partition] = min(offset, begins.get(letter.partition, offset))
         offsets = [
@@ -179,7 +180,7 @@ class _Topics:
             if (retried := retried_id(record)) is not None:
                 sent_again.add(retried)
                 of_retries.add(position_of(record))
-        return _Retries(ids & sent_again, ids & of_retries)
+        return _Retries({own for last, own in ids.items() if last in sent_again}, set(ids.values()) & of_retries)
 
     def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
         """Why those that were not sent again cannot be, by id."""
@@ -198,6 +199,8 @@ class _Topics:
             return f"{letter.partition.topic} has no partition {letter.partition.partition}"
         if own.end <= letter.letter.offset:
             return f"{own.topic} partition {own.partition} ends before it: the topic was created again"
+        if letter.is_run and own.begin > letter.letter.offset:
+            return f"{own.topic} no longer holds all of its {letter.records:,} records"
         if letter.kind.about == "program" and own.begin > letter.letter.offset + 1:
             return "the records behind it are gone, which would tell whether it was sent again before"
         return None
@@ -253,11 +256,23 @@ def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
             if letter.id in left:
                 left.remove(letter.id)
                 own = letter.letter
+                if letter.is_run:
+                    _send_run(topics, writer, letter, now_ms)
+                    continue
                 headers = letter.headers_again(now_ms)
                 writer.send(own.topic, own.value or b"", key=own.key, headers=headers, partition=own.partition)
     if left:
         gone = ", ".join(sorted(left))
         raise OnwardError(f"{len(left)} of {len(ids)} dead letters are gone by now, and were not sent again: {gone}")
+
+
+def _send_run(topics: _Topics, writer: EventWriter, letter: FoundLetter, now_ms: int | None) -> None:
+    """Send all records of a run again, as their topic holds them."""
+    own = letter.letter
+    between = PartitionOffsets(own.topic, own.partition, own.offset, letter.last_offset + 1, None)
+    for record in records_between(topics.options, [between], lambda _: None):
+        headers = headers_of_another(record, now_ms)
+        writer.send(own.topic, record.value or b"", key=record.key, headers=headers, partition=own.partition)
 
 
 def _place_of_kind(letter: FoundLetter) -> int:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ...agents.options import Options
@@ -66,6 +66,8 @@ class Fold:
     """
 
     entry: Entry
+    last_known: int = -1
+    """The highest offset of the entry's input partition before it; -1 without one."""
     ahead: Ahead
 
     def __init__(
@@ -283,7 +285,7 @@ class Fold:
 
     def publish_dead_letter(self, letter: DeadLetter, time_ms: int) -> None:
         """Publish a dead letter."""
-        self.count("dead_letters", letter.reason)
+        self.count("dead_letters", letter.reason, times=1 if letter.count is UNSET else letter.count)
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
     def count(self, name: str, label: str = "", detail: str = "", times: int = 1) -> None:

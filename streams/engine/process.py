@@ -56,6 +56,7 @@ def process(
                 fold.count("duplicates", entry.kind.name)
             else:
                 if entry.source is not None:
+                    fold.last_known = state.positions.get(entry.source, -1)
                     state.positions[entry.source] = entry.source_offset
                 # Step 2: advance the clocks, fire timers, carry on what is done in pieces.
                 _pass_time(fold, entry)

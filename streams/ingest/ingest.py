@@ -20,9 +20,8 @@ from ...schemas.events import Journaled, Model, RawErasure, RawSpec, SourcePosit
 from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
 from ..errors import ModelError
-from ..journal.dead_letters import dead_letter_of_record
 from ..journal.entries import journal_key, shard_of
-from ..journal.lines import dead_letter_line, handled_line, line_of, pack_lines, spec_line, tick_line
+from ..journal.lines import handled_line, line_of, pack_lines, spec_line, tick_line
 from ..journal.width import checked_width
 from ..metrics import Metrics
 from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
@@ -34,6 +33,7 @@ from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
 from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
+from .refusals import Quota, Refusals, Run
 from .validation import Limits, Validated, Validator
 
 SMALL_BYTES = 65_536
@@ -76,6 +76,7 @@ class Ingest:
         self._clock_ms = clock_ms
         self._limits = limits or Limits()
         self._first_load = first_load
+        self._quota = Quota(self._limits.letters_a_second)
         self._draw_key = draw_key
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
@@ -167,26 +168,37 @@ class Ingest:
     def _journal_records(
         self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated], now_ms: int
     ) -> list[OutRecord]:
-        lines: dict[int, list[Journaled]] = {}
+        lines: dict[int, list[Journaled | Run]] = {}
+        refusals = Refusals(self._quota, now_ms, self._over_quota)
         for record, read in zip(chunk, validated, strict=True):
             problem, event, body = read.problem, read.event, read.body
             if event is None:
                 assert problem is not None, "a record that cannot be read has a problem"
                 partition = record.partition % self._width
-                lines.setdefault(partition, []).append(self._dead_letter(record, problem))
+                if (run := refusals.refused(record, problem, partition, may_join=True)) is not None:
+                    lines.setdefault(partition, []).append(run)
                 continue
             # A dead letter goes where the event would go: whether there is a problem may depend on the clock or on a
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
             data = self._keyed(body) if isinstance(body, RawErasure) else read.data
-            line = (
-                self._line(event, kind, record, data, now_ms) if problem is None else self._dead_letter(record, problem)
-            )
-            lines.setdefault(first, []).append(line)
+            line: Journaled | Run | None
+            if problem is None:
+                refusals.used(record)
+                line = self._line(event, kind, record, data, now_ms)
+            else:
+                line = refusals.refused(record, problem, first, may_join=False)
+            if line is not None:
+                lines.setdefault(first, []).append(line)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
-                lines.setdefault(partition, []).append(line if problem is None else handled_line(record))
-        return [packed for partition in sorted(lines) for packed in self._packed(partition, lines[partition])]
+                own = handled_line(record) if line is None or isinstance(line, Run) else line
+                lines.setdefault(partition, []).append(own)
+        made = {
+            partition: [line.line() if isinstance(line, Run) else line for line in lines[partition]]
+            for partition in sorted(lines)
+        }
+        return [packed for partition, packing in made.items() for packed in self._packed(partition, packing)]
 
     async def _loaded(self, read: Validated) -> Validated:
         """The same, with the problem of an announced model or spec that the program cannot take."""
@@ -234,9 +246,8 @@ class Ingest:
             self._metrics.events_ahead.labels(record.topic).inc()
         return line
 
-    def _dead_letter(self, record: Record, problem: Problem) -> Journaled:
-        letter = dead_letter_of_record(record, problem.reason, problem.detail, self._limits.record_bytes)
-        return dead_letter_line(letter, record)
+    def _over_quota(self, record: Record) -> None:
+        self._metrics.merged_dead_letters.labels(record.topic).inc()
 
     def _target(self, program: str, shard: int) -> int:
         target = self._targets.get((program, shard))

@@ -26,6 +26,7 @@ from ..records import Record
 
 _NULL = re.compile(rb'"([a-z_]+)"[ \t\n\r]*:[ \t\n\r]*null')
 """A field that is given as null."""
+UNKNOWN_PROGRAM = "unknown_program"
 DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -35,6 +36,7 @@ class Limits:
 
     An event moves the clock of its partition at most ``future_ms`` beyond the worker's, whatever its own time. One that
     is ahead by more than ``far_future_ms`` is refused: its sender's clock is wrong.
+    Beyond ``letters_a_second`` the unusable records of an input partition share dead letters, whatever their reasons.
     ``model_addresses`` are the prefixes of the addresses that model events may name; without them those of the
     program's first model.
     """
@@ -42,6 +44,7 @@ class Limits:
     record_bytes: int = 262_144
     future_ms: int = 300_000
     age_ms: int = 3650 * DAY_MS
+    letters_a_second: int = 100
     model_addresses: tuple[str, ...] = ()
 
     @property
@@ -117,7 +120,7 @@ class Validator:
             return problem
         program = self._programs.get(body.program)
         if program is None:
-            return Problem("unknown_program", f"no spec for program {body.program!r} in this installation")
+            return Problem(UNKNOWN_PROGRAM, f"no spec for program {body.program!r} in this installation")
         key = self._shape.repeated_key(body, data, program)
         if key is not None:
             return Problem("duplicate_key", f"{quoted(key)}: given more than once in one object")

@@ -3,21 +3,83 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from ...schemas.events import DeadLetter
 from ..records import Headers, Record, TopicPartition, UnreadBatch
 
 HEADER_BYTES = 16_384
-"""Most bytes of key, and of headers in all, that a dead letter keeps."""
+"""Most bytes of headers in all that a dead letter keeps."""
+JOURNAL_HEADER_BYTES = 4_096
+"""Most bytes of those that say what the event is, in the journal."""
+KEY_BYTES = 16_384
+VALUE_BYTES = 524_288
+"""Most of a value that a dead letter holds: in base64 it must fit Kafka's own limit of 1 MiB."""
 HEADER_OVERHEAD_BYTES = 32
 """The bytes that a header costs in JSON beside its own: a record may hold very many empty ones."""
 DETAIL_CHARACTERS = 1000
 """Most of an explanation that a dead letter keeps: some decoders repeat the value they refuse."""
 
 
+def dead_letter_of_run(records: Sequence[Record], reason: str, detail: str) -> DeadLetter:
+    """Consecutive records of a partition that cannot be used, without their values; or a batch that was not read."""
+    first = records[0]
+    if first.unread is not None:
+        return _of_batch(first, first.unread, reason, detail)
+    digest, size = hashlib.sha256(), 0
+    for record in records:
+        digest.update(record.value or b"")
+        size += len(record.value or b"")
+    is_run = len(records) > 1
+    return DeadLetter(
+        reason=reason,
+        detail=detail[:DETAIL_CHARACTERS],
+        topic=first.topic,
+        partition=first.partition,
+        offset=first.offset,
+        size=size,
+        sha256=digest.hexdigest(),
+        value=None,
+        headers=tuple(_within([own for own in first.headers if not _is_foreign(own)], JOURNAL_HEADER_BYTES)),
+        refused_as="record",
+        last_offset=records[-1].offset if is_run else UNSET,
+        count=len(records) if is_run else UNSET,
+    )
+
+
+def without_first(letter: DeadLetter, last_known: int) -> DeadLetter:
+    """The same run without the records up to ``last_known``, which another letter is about.
+
+    It happens after a crash, when chunks end elsewhere. The hash stays that of the whole run.
+    """
+    if letter.count is UNSET or letter.last_offset is UNSET or last_known < letter.offset:
+        return letter
+    left = letter.last_offset - last_known
+    detail = f"{letter.detail} (size and sha256 are those of the records from {letter.offset} on)"
+    own = replace(letter, offset=last_known + 1, count=min(letter.count, left), headers=(), detail=detail)
+    return own if left > 1 else replace(own, last_offset=UNSET, count=UNSET)
+
+
+def lacks_value(letter: DeadLetter) -> bool:
+    """Whether the value of the record is to be read from its topic: not where it is too large to be kept."""
+    if letter.refused_as != "record" or letter.value is not None:
+        return False
+    return letter.count is not UNSET or (letter.last_offset is UNSET and letter.size <= VALUE_BYTES)
+
+
+def with_record(letter: DeadLetter, record: Record | None) -> DeadLetter:
+    """The letter with the value and key of its (first) record, None where its topic does not hold it any more."""
+    if record is None or record.unread is not None:
+        return replace(letter, detail=f"{letter.detail} (the record is no longer in {letter.topic})")
+    value = None if record.value is None else record.value[:VALUE_BYTES]
+    return replace(letter, value=value, key=record.key and record.key[:KEY_BYTES], headers=_headers(record))
+
+
 def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) -> DeadLetter:
-    """A record that cannot be used, with its original bytes cut at ``limit``; or a batch that was not read."""
+    """A record of the journal that Onward did not write, with its original bytes cut at ``limit``; or a batch."""
     if record.unread is not None:
         return _of_batch(record, record.unread, reason, detail)
     value = record.value or b""
@@ -30,9 +92,8 @@ def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) 
         size=len(value),
         sha256=hashlib.sha256(value).hexdigest(),
         value=None if record.value is None else value[:limit],
-        key=None if record.key is None else record.key[:HEADER_BYTES],
-        # Those that say what the event is come first: without them the record could not be sent again.
-        headers=tuple(_within(sorted(record.headers, key=_is_foreign), HEADER_BYTES)),
+        key=None if record.key is None else record.key[:KEY_BYTES],
+        headers=_headers(record),
         refused_as="record",
     )
 
@@ -68,6 +129,11 @@ def dead_letter_of_event(
         headers=(("ce_id", identity.encode()),),
         refused_as="event",
     )
+
+
+def _headers(record: Record) -> tuple[tuple[str, bytes], ...]:
+    # Those that say what the event is come first: without them the record could not be sent again.
+    return tuple(_within(sorted(record.headers, key=_is_foreign), HEADER_BYTES))
 
 
 def _is_foreign(header: tuple[str, bytes]) -> bool:

@@ -182,6 +182,7 @@ def _limits(settings: WorkerSettings) -> Limits:
         record_bytes=settings.max_record_bytes,
         future_ms=round(settings.max_future_seconds * 1000),
         age_ms=round(settings.max_age_days * DAY_MS),
+        letters_a_second=settings.max_dead_letters_per_second,
         model_addresses=settings.model_addresses,
     )
 

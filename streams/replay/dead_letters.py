@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from ...schemas.encoding import Problem
 from ...schemas.events import DeadLetter
@@ -45,6 +46,26 @@ class FoundLetter(NamedTuple):
     program: str | None
     application: str | None
     fault: str | None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether it is about several records, one behind the other."""
+        return self.letter.count is not UNSET
+
+    @property
+    def records(self) -> int:
+        """The number of records that it is about, as far as that is known."""
+        return 1 if self.letter.count is UNSET else self.letter.count
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the last record that it is about."""
+        return self.letter.offset if self.letter.last_offset is UNSET else self.letter.last_offset
+
+    @property
+    def last_id(self) -> str:
+        """The position of the last record that is sent again with it."""
+        return f"{self.letter.topic}/{self.letter.partition}/{self.last_offset}" if self.is_run else self.id
 
     @property
     def partition(self) -> TopicPartition:
@@ -90,6 +111,14 @@ def position_of(record: Record | DeadLetter) -> str:
     return f"{record.topic}/{record.partition}/{record.offset}"
 
 
+def headers_of_another(record: Record, now_ms: int | None = None) -> Headers:
+    """The headers to send a further record of a run with again; ``now_ms`` replaces its event time."""
+    own = {RETRY: position_of(record).encode()}
+    if now_ms is not None or CE_TIME not in dict(record.headers):
+        own[CE_TIME] = format_time(record.timestamp_ms if now_ms is None else now_ms).encode()
+    return [*((name, value) for name, value in record.headers if name not in own), *own.items()]
+
+
 def retried_id(record: Record) -> str | None:
     """The id of the dead letter that a record of an input topic sends again; None for any other record."""
     value = dict(record.headers).get(RETRY)
@@ -108,9 +137,9 @@ def fields_of(letter: DeadLetter) -> dict[str, object]:
 def _fault(letter: DeadLetter, kind: Kind | None) -> str | None:
     if kind is None:
         return f"it was read from {letter.topic or 'no topic'}, which is no input"
-    if letter.value is None:
+    if letter.value is None and letter.count is UNSET:
         return f"its {letter.size:,} bytes were not kept" if letter.size else "it had no value"
-    if len(letter.value) < letter.size:
+    if letter.value is not None and letter.count is UNSET and len(letter.value) < letter.size:
         return f"of its {letter.size:,} bytes only {len(letter.value):,} were kept"
     attributes = read_headers(letter.headers)
     return attributes.detail if isinstance(attributes, Problem) else None

@@ -81,6 +81,7 @@ class History:
         self._by_identity: dict[tuple[str, int, int, str], Happening] = {}
         self.journal_partitions: set[int] = set()
         """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
+        self._refused_unnamed: list[DeadLetter] = []
 
     def feed(self, record: Record) -> None:
         """Read a record of any topic of the installation."""
@@ -105,7 +106,7 @@ class History:
         for happening in sorted(self._by_identity.values(), key=_when):
             if kinds[happening.kind].flow == "input":
                 identity = (happening.program, happening.kind, happening.id)
-                is_refused = _place(happening) in refused
+                is_refused = _place(happening) in refused or self._is_refused_unnamed(happening)
                 was_read, repeated = happening.was_read or is_refused, identity in seen
                 happening = happening._replace(was_read=was_read, refused=is_refused, repeated=repeated)
                 seen.add(identity)
@@ -157,10 +158,20 @@ class History:
         if self._program is not None and program not in (None, self._program):
             return False
         if isinstance(event, DeadLetter):
+            if event.value is None or event.count is not UNSET:
+                self._refused_unnamed.append(event)
             return self._letter_concerns(event)
         if isinstance(event, PromiseChange) and event.by == self._application:
             return True
         return getattr(event, "application", None) == self._application
+
+    def _is_refused_unnamed(self, happening: Happening) -> bool:
+        """Whether a dead letter without the record's value is about the event."""
+        return any(
+            (own.topic, own.partition) == (happening.topic, happening.partition)
+            and own.offset <= happening.offset <= (own.offset if own.last_offset is UNSET else own.last_offset)
+            for own in self._refused_unnamed
+        )
 
     def _letter_concerns(self, letter: DeadLetter) -> bool:
         named = fields_of(letter).get("application")
@@ -232,7 +243,7 @@ def _state(happenings: list[Happening], events: list[Struct]) -> str:
     if applications and not any(happening.was_read for happening in applications):
         return "no worker has read it yet"
     if all(happening.refused for happening in applications):
-        refused = any(isinstance(event, DeadLetter) for event in events)
+        refused = bool(applications) or any(isinstance(event, DeadLetter) for event in events)
         return "refused: see the dead letter" if refused else "its application is not on the topics"
     return "without an answer: it waits for its decision or its round, or the answer is no longer on the topic"
 

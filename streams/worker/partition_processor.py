@@ -41,6 +41,7 @@ from ..ledger.ledger import Ledger
 from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
 from ..outputs.emission import Emission, OutputPosition, records_of
+from ..outputs.letter_values import published_together, with_values
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import Publisher, Record, TopicPartition
@@ -281,8 +282,8 @@ class PartitionProcessor:
 
         # Step 3: publish the outputs that are not there yet; return when all are acknowledged.
         unpublished = unpublished_emissions(effects.emissions, owned.published, self._topics)
-        for start in range(0, len(unpublished), PUBLISHED_TOGETHER):
-            await self._publish(owned, unpublished[start : start + PUBLISHED_TOGETHER])
+        for together in published_together(unpublished, PUBLISHED_TOGETHER):
+            await self._publish(owned, await with_values(together, self._publisher))
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
         published = perf_counter()
 

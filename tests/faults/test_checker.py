@@ -31,7 +31,14 @@ def story(tmp_path):
 
 def reference(story, tmp_path):
     positions = [ledger_position(story.ledger)]
-    return reference_run(story.run.programs, story.run.topics, story.journal, positions, tmp_path / "reference")
+    return reference_run(
+        story.run.programs,
+        story.run.topics,
+        story.journal,
+        positions,
+        tmp_path / "reference",
+        story.run.broker.inputs.values(),
+    )
 
 
 def compared(story, tmp_path, outputs):

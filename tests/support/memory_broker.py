@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,12 +19,18 @@ class MemoryBroker:
 
     width: int = 1
     logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
+    inputs: dict[tuple[str, int, int], Record] = field(default_factory=dict)
 
     async def publish(self, records: Sequence[OutRecord]) -> None:
         """Append the records to their partitions."""
         for out in records:
             log = self.logs[out.topic, out.partition]
             log.append(_stored(out, len(log)))
+
+    async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
+        """Return the input records that a test has put into ``inputs``."""
+        places = [(*partition, offset) for partition, offsets in wanted.items() for offset in offsets]
+        return {place: self.inputs[place] for place in places if place in self.inputs}
 
     async def partitions(self, topic: str) -> int:
         """Return ``width``, whatever the topic."""
@@ -56,6 +62,10 @@ class DiscardingBroker:
             self._last[out.topic] = record
             if out.topic == self._journal:
                 self._waiting.append(record)
+
+    async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
+        """Return none."""
+        return {}
 
     async def partitions(self, topic: str) -> int:
         """Return 1."""

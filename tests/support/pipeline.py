@@ -155,6 +155,7 @@ class Run:
             )
             await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:
+            self.broker.inputs[record.topic, record.partition, record.offset] = record
             await self._ingest.handle([record])
         return self.broker.logs[self.topics.journal, 0]
 

@@ -29,8 +29,10 @@ def print_letters(letters: Sequence[FoundLetter], retried: Collection[str], faul
         fault = faults.get(letter.id)
         note = "  (sent again)" if letter.id in retried else f"  (cannot be sent again: {fault})" if fault else ""
         print(printable(f"{format_time(letter.sent_ms)}  {_in_words(letter)}{note}"))
-    by_reason = Counter(letter.letter.reason for letter in letters).most_common()
-    reasons = "".join(f", {reason} {count}" for reason, count in by_reason)
+    by_reason = Counter[str]()
+    for letter in letters:
+        by_reason[letter.letter.reason] += letter.records
+    reasons = "".join(f", {reason} {count}" for reason, count in by_reason.most_common())
     print(printable(f"{counted(len(letters), 'dead letter')}, {len(retried)} sent again{reasons}"))
 
 
@@ -77,6 +79,8 @@ def _print_json(letters: Sequence[Mapping[str, object]]) -> None:
 
 def _in_words(letter: FoundLetter) -> str:
     about = f"{letter.program or '-'} {letter.application or '-'}"
+    if letter.is_run:
+        about += f" and {letter.records - 1:,} more up to offset {letter.last_offset}"
     return f"{letter.id}  {letter.letter.reason}  {about}  {letter.letter.detail}"
 
 
@@ -104,6 +108,8 @@ def _as_json(letter: FoundLetter, retried: Collection[str], faults: Faults) -> d
         "application": letter.application,
         "sent": format_time(letter.sent_ms),
         "time": format_time(letter.time_ms),
+        "records": letter.records,
+        "last_offset": letter.last_offset,
         "size": own.size,
         "sha256": own.sha256,
         "sent_again": letter.id in retried,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ....schemas.events import DeadLetter, Tick
+from ...journal.dead_letters import without_first
 from ...journal.entries import Entry
 from ..contract import Handler
 from ..fold import Fold
@@ -25,5 +26,5 @@ class DeadLetterHandler(Handler):
     kind: ClassVar[str] = "dead-letter"
 
     def apply(self, entry: Entry, event: DeadLetter, fold: Fold) -> None:
-        """Publish it."""
-        fold.publish_dead_letter(event, entry.time_ms)
+        """Publish it, without the records that were refused before."""
+        fold.publish_dead_letter(without_first(event, fold.last_known), entry.time_ms)

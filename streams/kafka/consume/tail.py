@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Set
 from typing import Any, TypeVar
 
 import aiokafka
@@ -19,6 +19,8 @@ from .tolerant_records import read_tolerantly
 
 T = TypeVar("T")
 
+_CLOSE = 1000
+"""Offsets between two records that are read in one go."""
 _POLL_MS = 200
 _STOP_SECONDS = 3.0
 
@@ -44,6 +46,41 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
             seen = [*await _read_range(consumer, budget, tp, start, stop, see, patience), *seen]
             back *= 2
         return seen[-count:]
+
+
+async def records_at(
+    options: KafkaOptions, wanted: Mapping[TopicPartition, Set[int]]
+) -> dict[tuple[str, int, int], Record]:
+    """The records at these offsets, as far as they are there; raise ``BrokerError`` on failure."""
+    found: dict[tuple[str, int, int], Record] = {}
+    if not wanted:
+        return found
+    budget = ReadBudget(options.max_batch_bytes)
+    async with _consumer(options, ", ".join(sorted({one.topic for one in wanted})), budget) as (consumer, patience):
+        for partition, offsets in wanted.items():
+            tp = aiokafka.TopicPartition(*partition)
+            consumer.assign([tp])
+            first = (await consumer.beginning_offsets([tp]))[tp]
+            end = (await consumer.end_offsets([tp]))[tp]
+
+            def see(record: Record, offsets: Set[int] = offsets) -> None:
+                if record.offset in offsets:
+                    found[record.topic, record.partition, record.offset] = record
+
+            for start, stop in _ranges(offset for offset in offsets if first <= offset < end):
+                await _read_range(consumer, budget, tp, start, stop, see, patience)
+    return found
+
+
+def _ranges(offsets: Iterable[int]) -> list[tuple[int, int]]:
+    """Ranges that hold these offsets: what lies close together is read together."""
+    ranges: list[tuple[int, int]] = []
+    for offset in sorted(offsets):
+        if ranges and offset - ranges[-1][1] < _CLOSE:
+            ranges[-1] = ranges[-1][0], offset + 1
+        else:
+            ranges.append((offset, offset + 1))
+    return ranges
 
 
 async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

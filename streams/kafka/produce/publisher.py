@@ -10,7 +10,8 @@ refuses every later call: no record may follow a gap.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,7 +23,7 @@ from ...records import OutRecord, Record, TopicPartition
 from ..admin.preflight import preflight
 from ..admin.rights import may_not
 from ..closing import close
-from ..consume.tail import end_offsets, tail
+from ..consume.tail import end_offsets, records_at, tail
 from ..options import LINGER_MS, KafkaOptions
 from ..patience import Patience
 
@@ -123,6 +124,16 @@ class KafkaPublisher:
         progress.
         """
         return await tail(self._options, TopicPartition(topic, partition), see, count)
+
+    async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
+        """The records at these offsets, as far as their topics hold them. Raise ``BrokerError`` on failure."""
+        there = {}
+        for partition, offsets in wanted.items():
+            # A topic may have been deleted, or created again with fewer partitions.
+            with contextlib.suppress(BrokerError):
+                if partition.partition < await self.partitions(partition.topic):
+                    there[partition] = offsets
+        return await records_at(self._options, there)
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset the next record of each partition will get; raise ``BrokerError`` when a topic does not exist."""

@@ -217,7 +217,8 @@ class ScenarioEnv:
         states = self._states()
         journal = self.read([self.topics.journal])
         positions = {position for position, _ in states.values()}
-        reference = reference_run(self.context.programs, self.topics, journal, positions, self.folder / "reference")
+        folder = self.folder / "reference"
+        reference = reference_run(self.context.programs, self.topics, journal, positions, folder, inputs)
         compare_outputs(outputs, reference.outputs, findings)
         expected = {name: reference.dumps[position] for name, (position, _) in states.items()}
         for partition in set(range(PARTITIONS)) - {position.partition for position in positions}:

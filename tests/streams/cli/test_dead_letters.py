@@ -87,8 +87,9 @@ def test_what_was_refused_is_answered_exactly_once(
         an_hour_ago = time.time_ns() // 1_000_000 - 3_600_000
         # Sent before its application, twice, and decided before it by the clock of the topics.
         send(broker, TOPICS.decisions, Decision("cars", "ada", False), "d-1", an_hour_ago + 1)
-        for _ in range(2):
+        for count in (2, 3):
             send(broker, TOPICS.applications, Application("cars", "ada", POOR), "a-1", an_hour_ago)
+            assert len(read_events(broker, TOPICS.dead_letters, count)) == count
         letters = read_events(broker, TOPICS.dead_letters, 3)
     assert {letter["reason"] for letter in letters} == {"unknown_program"}
 

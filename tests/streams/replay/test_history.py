@@ -151,11 +151,16 @@ def test_dead_letters_name_the_record_that_was_refused(story):
     assert history(story, application="y").happenings[-1].event.reason == "unknown_option"
 
 
-def test_the_journal_tells_of_dead_letters_that_their_topic_no_longer_holds(story):
+def test_the_journal_tells_of_refused_records_whose_dead_letters_are_gone(story):
     story.applies("x", features={**POOR, "region": "east"})
     story.fold()
-    story.run.broker.logs["dead-letters", 0].clear()
-    assert kinds(history(story)) == ["dead-letter"]
+    broker = story.run.broker
+    broker.logs["dead-letters", 0].clear()
+    assert kinds(history(story)) == []
+    # It holds their positions only: what they say is on their topic.
+    found = history(story, broker.inputs.values())
+    assert kinds(found) == ["application"]
+    assert state_of(found.happenings) == "refused: see the dead letter"
 
 
 def test_a_record_that_is_no_json_is_known_by_its_text(story):

@@ -67,7 +67,7 @@ def uninterrupted(tmp_path_factory):
 def retold(directory, journal):
     """The same journal for another worker, nothing of it folded."""
     story = long_story(directory)
-    story.run.broker = MemoryBroker()
+    story.run.broker = MemoryBroker(inputs=story.run.broker.inputs)
     story.run.broker.logs["journal", 0] = list(journal)
     return story
 

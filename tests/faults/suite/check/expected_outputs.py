@@ -149,7 +149,9 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
                 closed.add(_answer_to(reward))
         elif record.topic == topics.dead_letters:
             letter = _dead_letter(value)
-            dead_letters.add(RecordPosition(letter.topic, letter.partition, letter.offset))
+            last = letter.offset if letter.last_offset is msgspec.UNSET else letter.last_offset
+            every = range(letter.offset, last + 1)
+            dead_letters.update(RecordPosition(letter.topic, letter.partition, offset) for offset in every)
         elif record.topic not in (topics.increments, topics.questions):
             promised.add(record, topics)
     required = {**expected.answers, **{one: expected.decided.get(one, set()) for one in promised.rejected}}

@@ -38,11 +38,14 @@ def reference_run(
     journal: Iterable[Record],
     positions: Iterable[LedgerPosition],
     directory: Path,
+    inputs: Iterable[Record] = (),
 ) -> ReferenceRun:
-    """Fold a journal up to the last of ``positions``, with ledgers in a new ``directory``."""
+    """Fold a journal up to the last of ``positions``, with ledgers in a new ``directory``. Dead letters hold the values
+    of ``inputs``."""
     positions = sorted(positions)
     ends = {position.partition: position.offset for position in positions}
     broker = _OutputsAlone(width=1 + max(ends))
+    broker.inputs = {(record.topic, record.partition, record.offset): record for record in inputs}
     for record in journal:
         if record.offset < ends.get(record.partition, 0):
             broker.logs[topics.journal, record.partition].append(record)
