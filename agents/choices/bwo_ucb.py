@@ -74,7 +74,6 @@ class BwOUCB(Choice):
     reads_outlook: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
-    keeps_people: ClassVar[bool] = True
     variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS | Forest.ARRAYS
     of_arms_alone: ClassVar[frozenset[str]] = PullBuffer.OF_ARMS_ALONE
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"trees", "bag", "memory"})

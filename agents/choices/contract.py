@@ -102,7 +102,7 @@ class Choice(Equipped, ABC):
     """Increased when a new version of the code picks differently in the same situation."""
 
     variable_length: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of its state whose first axis grows with the steps."""
+    """The arrays of its state whose first axis grows with the steps: they hold rows of single people."""
 
     per_arm: ClassVar[frozenset[str]] = frozenset()
     """The arrays of its state whose first axis is that of the arms."""
@@ -116,9 +116,6 @@ class Choice(Equipped, ABC):
 
     fixed_parameters: ClassVar[frozenset[str]] = frozenset()
     """The parameters on which the size or the meaning of its state depends. A learner keeps these for its life."""
-
-    keeps_people: ClassVar[bool] = False
-    """Whether its state holds rows of single people, rather than sums over them."""
 
     def __init__(self, points: Array, window: int, **parameters: float) -> None:
         if points.ndim != 2:

@@ -34,7 +34,7 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:
     """Settings that may leave most people without an option, or nobody the right to be forgotten, a line each."""
-    if choices.registry[spec.policy.choice].keeps_people:
+    if choices.registry[spec.policy.choice].variable_length:
         yield (
             f"choice `{spec.policy.choice}` keeps rows of people, so nobody can be erased: an event of `erasures` is "
             "a dead letter"

@@ -260,7 +260,7 @@ class Program:
     @property
     def keeps_people(self) -> bool:
         """Whether its learner keeps rows of single people, so that nobody can be erased."""
-        return choices.registry[self.spec.policy.choice].keeps_people
+        return bool(choices.registry[self.spec.policy.choice].variable_length)
 
     def preferences(self) -> Preferences | None:
         """The preferences of its people before any of them has answered; None where its cost takes all for alike."""
