@@ -15,6 +15,7 @@ from time import perf_counter
 
 from ..errors import FencedError
 from ..ledger.file import size_bytes
+from ..ledger.schema import SCHEMA_VERSION
 from ..metrics import Metrics
 from ..records import TopicPartition
 from ..threads import in_thread, stoppable_in_thread
@@ -71,7 +72,10 @@ class SnapshotScheduler:
             return
         due = asyncio.get_running_loop().time() + self._seconds
         schedule = self._schedules[journal] = _Schedule(self._snapshots, path, due, None)
-        if newest is not None:
+        if newest is not None and newest.ledger.schema < SCHEMA_VERSION:
+            # The ledger was migrated: a worker that loses it must not need the version before.
+            schedule.due = asyncio.get_running_loop().time()
+        elif newest is not None:
             # A clock that was set back must not delay the next one.
             age = max(0.0, (self._clock_ms() - newest.taken_ms) / 1000)
             schedule.due -= min(self._seconds, age)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..engine.version import ENGINE_VERSION
+from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import HandoverError
 from ..outputs.deduplicator import HighWaterMark
 
@@ -28,10 +28,8 @@ def check_handover(ledger: str, offset: int, marks: Mapping[str, HighWaterMark])
     for topic, mark in sorted(marks.items()):
         engine = mark.engine
         if engine.version > ENGINE_VERSION:
-            raise HandoverError(
-                f"topic {topic} holds answers of engine {engine.version}, this version is engine {ENGINE_VERSION}: a "
-                f"newer version of onward has taken over, run that one ({PAGE})"
-            )
+            check_not_handed_over(offset, engine)
+            continue
         last = engine.since - 1 if engine.version == ENGINE_VERSION else mark.position.offset
         if last >= offset:
             raise HandoverError(
@@ -39,3 +37,21 @@ def check_handover(ledger: str, offset: int, marks: Mapping[str, HighWaterMark])
                 f"to offset {last} (topic {topic}), which this one would give again: start that older version, let it "
                 f"catch up and end it, then start this one ({PAGE})"
             )
+
+
+def successor_of(marks: Mapping[str, HighWaterMark]) -> EngineSpan | None:
+    """The newer engine that has answered first; None where there is none."""
+    newer = [mark.engine for mark in marks.values() if mark.engine.version > ENGINE_VERSION]
+    return min(newer, key=lambda engine: engine.since, default=None)
+
+
+def check_not_handed_over(offset: int, successor: EngineSpan | None) -> None:
+    """Raise ``HandoverError`` where a newer engine has folded the journal from this offset on.
+
+    What stands before may be folded again: for a newer worker that has lost its ledger, say.
+    """
+    if successor is not None and offset >= successor.since:
+        raise HandoverError(
+            f"from journal offset {successor.since} on, engine {successor.version} of a newer version of onward has "
+            f"answered, this is engine {ENGINE_VERSION}: run that version ({PAGE})"
+        )

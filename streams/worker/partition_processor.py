@@ -29,7 +29,7 @@ from ..engine.process import footprint, process
 from ..engine.state import PartitionState
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
-from ..engine.version import ENGINE_VERSION
+from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import BrokerError, HandoverError, LedgerError
 from ..journal.engine_lines import check_declared_engine, engine_records
 from ..journal.entries import Entry, JournalPosition
@@ -50,7 +50,7 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import Topics
-from .handover import check_handover
+from .handover import check_handover, check_not_handed_over, successor_of
 from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
 from .spec_check import check_given_specs
@@ -106,8 +106,9 @@ class _Partition:
     """A journal partition that this worker owns.
 
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
-    output topic at that time, ``engine`` the header that names this engine. ``open_recourses`` counts by program.
-    ``is_unfinished`` is as of the last commit: while a portion is folded, the state belongs to the thread of the fold.
+    output topic at that time, ``successor`` a newer engine that had answered. ``engine`` is the header that names this
+    one. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last commit: while a portion is folded,
+    the state belongs to the thread of the fold.
     ``scrub_from`` is when the ledger may be scrubbed again, in seconds of the monotonic clock.
     """
 
@@ -117,6 +118,7 @@ class _Partition:
     generation: int
     engine: bytes
     published: dict[str, OutputPosition]
+    successor: EngineSpan | None
     open_recourses: Counter[str]
     is_unfinished: bool
     scrub_from: float = 0.0
@@ -250,6 +252,7 @@ class PartitionProcessor:
         for record in records:
             read = read_entries(record)
             try:
+                check_not_handed_over(record.offset, owned.successor)
                 check_declared_engine(read)
             except HandoverError:
                 # What stands before it is this engine's.
@@ -385,7 +388,7 @@ class PartitionProcessor:
         _tell_models(state, self._programs, sorted(self._programs))
         return _Partition(
             *(ledger, journal_end, state, generation, ledger.engine.header(), published),
-            *(ledger.open_recourses(), state.is_unfinished),
+            *(successor_of(marks), ledger.open_recourses(), state.is_unfinished),
         )
 
     async def _check_handover(self, path: Path, ledger: LedgerMeta) -> None:
