@@ -104,7 +104,7 @@ def test_what_serves_nobody_is_said_and_nothing_else(generator: str, tmp_path: P
 
 @pytest.mark.parametrize("choice", choices.registry)
 def test_that_nobody_can_be_erased_is_said_of_choices_that_keep_rows_of_people(choice: str, tmp_path: Path) -> None:
-    keeps = choice == "bwo_ucb"
+    keeps = choice in ("bwo_ucb", "gp_ucb")
     if not choices.registry[choice].needs <= {"features"}:
         return
     program = assembled(f"policy: {{choice: {choice}}}\n{published('search')}", tmp_path, bias=BIAS, rows=ROWS)
