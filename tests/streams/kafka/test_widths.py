@@ -1,0 +1,152 @@
+"""A worker on a real Kafka whose topics somebody changes."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+import confluent_kafka
+import msgspec
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from onward.schemas.events import Application
+from onward.streams import cli
+from onward.streams.errors import LedgerError
+from onward.streams.kafka import service
+from onward.streams.kafka.admin.topics import create_topics
+from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.options import KafkaOptions
+from onward.streams.kafka.service import run_service
+from onward.streams.settings import WorkerSettings
+from onward.streams.topics import Topics, plan
+from onward.tests.support.programs import POLICIES, write_programs
+
+
+class Installation:
+    """Topics of one partition each on a cluster, and the settings of its workers."""
+
+    def __init__(self, cluster, folder):
+        self.prefix = f"w-{uuid.uuid4().hex}."
+        self.topics = Topics(self.prefix)
+        self.options = KafkaOptions(brokers=tuple(cluster.bootstrap.split(",")), group=self.prefix)
+        create_topics(self.options, plan(self.topics, 1, 1))
+        [spec] = write_programs(folder, {"steps": POLICIES["steps"]})
+        self.settings = WorkerSettings(
+            brokers=self.options.brokers,
+            topic_prefix=self.prefix,
+            group=self.prefix,
+            spec=(spec,),
+            state_dir=folder / "state",
+            web=False,
+        )
+
+    @property
+    def admin(self):
+        """A client that is not kept: the brokers may end before the tests."""
+        return AdminClient(self.options.confluent())
+
+    async def answer(self, name, running):
+        """Send an application, and return once it is answered."""
+        person = Application("steps", name, {"region": "north", "income": 1.0, "debts": 0})
+        with EventWriter(self.options) as writer:
+            writer.send(f"{self.prefix}applications", msgspec.json.encode(person), headers=[("ce_id", name.encode())])
+        told = []
+        with EventReader(self.options, [f"{self.prefix}recourse"]) as reader:
+            while not any(name.encode() in record.value for record in told) and not running.done():
+                told += await asyncio.to_thread(reader.poll, 0.5)
+        assert not running.done()
+
+    def add_partitions(self, names):
+        for future in self.admin.create_partitions([NewPartitions(name, 3) for name in names]).values():
+            future.result()
+
+
+@pytest.mark.kafka
+@pytest.mark.attack
+async def test_partitions_added_while_a_worker_runs_end_it_and_no_worker_goes_on(
+    cluster, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(service, "WIDTH_CHECK_SECONDS", 1.0)
+    there = Installation(cluster, tmp_path)
+    running = asyncio.create_task(run_service(there.settings, signals=False))
+    await there.answer("ada", running)
+    there.add_partitions([there.topics.journal, *there.topics.outputs])
+    with pytest.raises(LedgerError, match="the journal has 3 partitions now, and had 1"):
+        await asyncio.wait_for(running, 60)
+    for folder in (tmp_path / "state", tmp_path / "empty"):
+        settings = there.settings.model_copy(update={"state_dir": folder})
+        with pytest.raises(LedgerError, match="the journal has 3 partitions now, and had 1"):
+            await asyncio.wait_for(run_service(settings, signals=False), 60)
+    flags = ["--brokers", ",".join(there.options.brokers), "--topic-prefix", there.prefix, "--replication", "1"]
+    assert await asyncio.to_thread(cli.main, ["topics", "check", *flags, "--partitions", "3"]) == 3
+    assert f"{there.topics.journal}: its records were written for 1 partitions" in capsys.readouterr().out
+
+
+@pytest.mark.kafka
+@pytest.mark.attack
+async def test_a_journal_cut_behind_a_lost_ledger_is_refused(cluster, tmp_path):
+    there, stop = Installation(cluster, tmp_path), asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    await there.answer("ada", running)
+    stop.set()
+    await running
+    cut = confluent_kafka.TopicPartition(there.topics.journal, 0, 2)
+    for future in there.admin.delete_records([cut]).values():
+        future.result()
+    settings = there.settings.model_copy(update={"state_dir": tmp_path / "empty"})
+    line = f"{there.topics.journal} partition 0 begins at offset 2, and there is neither a ledger nor a snapshot of it"
+    with pytest.raises(LedgerError, match=line):
+        await asyncio.wait_for(run_service(settings, signals=False), 60)
+    # The worker that has its ledger goes on.
+    stop = asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    await there.answer("bob", running)
+    stop.set()
+    await running
+
+
+@pytest.mark.kafka
+@pytest.mark.attack
+async def test_inputs_that_expired_unread_are_named_and_later_ones_answered(cluster, tmp_path, caplog):
+    there, stop = Installation(cluster, tmp_path), asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    await there.answer("ada", running)
+    stop.set()
+    await running
+    with EventWriter(there.options) as writer:
+        for number in range(3):
+            writer.send(f"{there.prefix}applications", b"lost %d" % number)
+    for future in there.admin.delete_records(
+        [confluent_kafka.TopicPartition(f"{there.prefix}applications", 0, 4)]
+    ).values():
+        future.result()
+    stop = asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    await there.answer("bob", running)
+    stop.set()
+    await running
+    assert f"{there.prefix}applications partition 0: the records from offset 1 to 3 were deleted" in caplog.text
+
+
+@pytest.mark.kafka
+async def test_an_input_that_gets_more_partitions_is_read_on(cluster, tmp_path):
+    there, stop = Installation(cluster, tmp_path), asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    await there.answer("ada", running)
+    stop.set()
+    await running
+    there.add_partitions([f"{there.prefix}applications"])
+    stop = asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+    person = Application("steps", "cleo", {"region": "north", "income": 1.0, "debts": 0})
+    await there.answer("bob", running)
+    with EventWriter(there.options) as writer:
+        writer.send(f"{there.prefix}applications", msgspec.json.encode(person), headers=[("ce_id", b"c")], partition=2)
+    told = []
+    with EventReader(there.options, [f"{there.prefix}recourse"]) as reader:
+        while not any(b"cleo" in record.value for record in told) and not running.done():
+            told += await asyncio.to_thread(reader.poll, 0.5)
+    stop.set()
+    await running
+    assert any(b"cleo" in record.value for record in told)
