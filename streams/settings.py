@@ -272,6 +272,11 @@ class WorkerSettings(BrokerSettings):
         "holds the bundle of the program's first model, or, where that is a whole file system, bucket or host, that "
         "bundle's own.",
     )
+    accept: Path | None = Field(
+        None,
+        description="File with the models and specs that may be announced (docs/how-to/pin-models.md); any when "
+        "absent.",
+    )
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
     max_model_seconds: float = Field(
         LoadLimits.seconds,

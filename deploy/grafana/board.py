@@ -358,7 +358,8 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         _panel(
             "Models applied",
             "Announced models in the last day, once in each partition of the journal.",
-            _last_day("onward_models_total"),
+            _named(_last_day("onward_models_total"), "model"),
+            _named(_last_day("onward_specs_total"), "spec"),
         ),
         _panel(
             "Increments",

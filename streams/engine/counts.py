@@ -46,6 +46,7 @@ COUNTS: dict[str, Count] = {
         ("program", "result"),
     ),
     "models": Count("Announced models applied, once in each journal partition.", ("program",)),
+    "specs": Count("Changed specs applied, once in each journal partition.", ("program",)),
     "rounds": Count("Rounds closed.", ("program",)),
     "ignored_previous": Count(
         "Applications that name an earlier one without its applicant: they come back with nothing.", ("program",)

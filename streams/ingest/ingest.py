@@ -19,12 +19,14 @@ from ...schemas.encoding import Problem
 from ...schemas.events import Journaled, Model, RawErasure, RawSpec, SourcePosition, Tick
 from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
+from ...schemas.spec_document import sha256_of
 from ..errors import ModelError
 from ..journal.entries import journal_key, shard_of
 from ..journal.lines import handled_line, line_of, pack_lines, spec_line, tick_line
 from ..journal.width import checked_width
 from ..metrics import Metrics
-from ..programs.announced_spec import SPEC_REFUSED, check_announced, spec_event
+from ..programs.accepted import NOT_ACCEPTED, AcceptedFile
+from ..programs.announced_spec import SPEC_REFUSED, check_announced, read_spec, spec_event
 from ..programs.assembly import check_model
 from ..programs.bundle.addresses import home_of, is_allowed
 from ..programs.program import Program
@@ -68,6 +70,7 @@ class Ingest:
         limits: Limits | None = None,
         first_load: FirstLoad = load_here,
         draw_key: Callable[[], str] = secrets.token_hex,
+        accepted: AcceptedFile | None = None,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -78,6 +81,7 @@ class Ingest:
         self._first_load = first_load
         self._quota = Quota(self._limits.letters_a_second)
         self._draw_key = draw_key
+        self._accepted = accepted
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
@@ -208,7 +212,7 @@ class Ingest:
         if isinstance(read.body, Model):
             problem = await self._refused(read.body)
         if isinstance(read.body, RawSpec):
-            problem = await in_thread(_refused_spec, read.body, self._programs[read.body.program])
+            problem = await in_thread(_refused_spec, read.body, self._programs[read.body.program], self._accepted)
         if isinstance(read.body, RawErasure):
             problem = _refused_erasure(read.body, self._programs[read.body.program])
         return msgspec.structs.replace(read, problem=problem)
@@ -230,6 +234,8 @@ class Ingest:
         if not is_allowed(model.manifest, prefixes):
             detail = f"{model.manifest}: models may be read from {', '.join(prefixes)} (setting model_addresses)"
             return Problem("model_address_not_allowed", detail)
+        if self._accepted and (refusal := self._accepted.refusal("model", model.program, model.sha256)):
+            return Problem(NOT_ACCEPTED, refusal)
         try:
             await self._first_load(program, model)
         except ModelError as error:
@@ -285,12 +291,14 @@ def _validated(validator: Validator, chunk: Sequence[Record], now_ms: int) -> li
     return [validator.validate(record, now_ms) for record in chunk]
 
 
-def _refused_spec(event: RawSpec, program: Program) -> Problem | None:
+def _refused_spec(event: RawSpec, program: Program, accepted: AcceptedFile | None) -> Problem | None:
     """Why a program cannot go on with a spec. One that is refused must not reach the engine."""
     try:
         check_announced(event, program)
     except SpecRefusedError as error:
         return Problem(SPEC_REFUSED, str(error))
+    if accepted and (refusal := accepted.refusal("spec", program.name, sha256_of(read_spec(event, program)))):
+        return Problem(NOT_ACCEPTED, refusal)
     return None
 
 

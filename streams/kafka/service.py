@@ -15,6 +15,7 @@ from ..engine.portion import PORTION_ENTRIES
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
+from ..programs.accepted import AcceptedFile
 from ..programs.assembly import assemble_all
 from ..programs.compositions import cautions, needs_applicants
 from ..programs.load_limits import LoadLimits, limited_memory
@@ -103,7 +104,10 @@ async def run_service(
         trials = await stack.enter_async_context(
             Trials(LoadLimits(settings.max_model_bytes, settings.max_model_seconds))
         )
-        ingest = Ingest(topics, programs, publisher, metrics, wall_clock_ms, _limits(settings), _first_load(trials))
+        limits, first_load = _limits(settings), _first_load(trials)
+        ingest = Ingest(
+            topics, programs, publisher, metrics, wall_clock_ms, limits, first_load, accepted=config.accepted
+        )
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, wall_clock_ms, config, observe, lease.wait_until_valid
         )
@@ -205,4 +209,5 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         snapshots,
         settings.snapshot_minutes * 60,
         portion_entries,
+        None if settings.accept is None else AcceptedFile(settings.accept),
     )

@@ -42,6 +42,7 @@ from ..metrics import Metrics
 from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
 from ..outputs.emission import Emission, OutputPosition, records_of
 from ..outputs.letter_values import published_together, with_values
+from ..programs.accepted import AcceptedFile
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import Publisher, Record, TopicPartition
@@ -91,7 +92,7 @@ class ProcessorConfig:
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
     ``snapshot_seconds``. ``portion_entries`` events are folded, published and committed together; more where one
-    journal record holds more.
+    journal record holds more. ``accepted`` lists the models and changed specs that the journal may hold; None for any.
     """
 
     directory: Path
@@ -99,6 +100,7 @@ class ProcessorConfig:
     snapshots: Snapshots | None = None
     snapshot_seconds: float = 600.0
     portion_entries: int = PORTION_ENTRIES
+    accepted: AcceptedFile | None = None
 
 
 @dataclass
@@ -270,6 +272,8 @@ class PartitionProcessor:
         # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
         extra = {"partition": owned.state.partition, "records": len(entries)}
         models: Mapping[JournalPosition, ModelBundle] = {}
+        if self._config.accepted is not None:
+            self._config.accepted.check_journal(entries, self._programs)
         if announces_models(entries):
             models = await in_thread(
                 load_models, owned.state, entries, to_its_end=True, name="load new models", extra=extra

@@ -67,3 +67,4 @@ def _change(entry: Entry, event: RawSpec, fold: Fold) -> None:
     for work in works.values():
         work.before_change(program, fold)
     fold.change_spec(changed)
+    fold.count("specs", program.name)
