@@ -41,11 +41,6 @@ class Installation:
             web=False,
         )
 
-    @property
-    def admin(self):
-        """A client that is not kept: the brokers may end before the tests."""
-        return AdminClient(self.options.confluent())
-
     async def answer(self, name, running):
         """Send an application, and return once it is answered."""
         person = Application("steps", name, {"region": "north", "income": 1.0, "debts": 0})
@@ -58,7 +53,13 @@ class Installation:
         assert not running.done()
 
     def add_partitions(self, names):
-        for future in self.admin.create_partitions([NewPartitions(name, 3) for name in names]).values():
+        admin = AdminClient(self.options.confluent())
+        for future in admin.create_partitions([NewPartitions(name, 3) for name in names]).values():
+            future.result()
+
+    def delete_before(self, topic, offset):
+        admin = AdminClient(self.options.confluent())
+        for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, offset)]).values():
             future.result()
 
 
@@ -91,9 +92,7 @@ async def test_a_journal_cut_behind_a_lost_ledger_is_refused(cluster, tmp_path):
     await there.answer("ada", running)
     stop.set()
     await running
-    cut = confluent_kafka.TopicPartition(there.topics.journal, 0, 2)
-    for future in there.admin.delete_records([cut]).values():
-        future.result()
+    there.delete_before(there.topics.journal, 2)
     settings = there.settings.model_copy(update={"state_dir": tmp_path / "empty"})
     line = f"{there.topics.journal} partition 0 begins at offset 2, and there is neither a ledger nor a snapshot of it"
     with pytest.raises(LedgerError, match=line):
@@ -117,10 +116,7 @@ async def test_inputs_that_expired_unread_are_named_and_later_ones_answered(clus
     with EventWriter(there.options) as writer:
         for number in range(3):
             writer.send(f"{there.prefix}applications", b"lost %d" % number)
-    for future in there.admin.delete_records(
-        [confluent_kafka.TopicPartition(f"{there.prefix}applications", 0, 4)]
-    ).values():
-        future.result()
+    there.delete_before(f"{there.prefix}applications", 4)
     stop = asyncio.Event()
     running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
     await there.answer("bob", running)
