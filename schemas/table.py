@@ -29,6 +29,7 @@ from .spec import Feature, ProgramSpec
 Column = Sequence[str]
 Lines = Sequence[int]
 
+MOST_COLUMNS = 10_000
 MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
 DELIMITERS = ",;\t|"
@@ -322,9 +323,13 @@ def _delimiter(header: str) -> str:
 def _check_header(file: Path, header: Sequence[str]) -> None:
     if not header:
         raise TableError(file, None, None, "the file is empty")
-    for index, name in enumerate(header):
-        if name in header[:index]:
+    if len(header) > MOST_COLUMNS:
+        raise TableError(file, 1, None, f"{len(header):,} columns, {MOST_COLUMNS:,} at most: keep those that matter")
+    seen = set[str]()
+    for name in header:
+        if name in seen:
             raise TableError(file, 1, name, "two columns have this name")
+        seen.add(name)
 
 
 def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value | None]:

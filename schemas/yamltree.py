@@ -138,9 +138,15 @@ class _Unreadable(Exception):
 
 
 class _DepthLimitedComposer(Composer):
-    """Composes with recursion, which must end in an error that has a line."""
+    """Composes with recursion, which must end in an error that has a line. So must a document of too many values."""
+
+    nodes = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
+        self.nodes += 1
+        if self.nodes > 2 * MAX_VALUES:
+            message = f"more than {MAX_VALUES} values"
+            raise ComposerError(None, None, message, self.parser.peek_event().start_mark)
         if self.depth >= MAX_DEPTH:
             message = f"nested deeper than {MAX_DEPTH} levels"
             raise ComposerError(None, None, message, self.parser.peek_event().start_mark)

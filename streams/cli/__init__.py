@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -39,6 +40,8 @@ COMMANDS = {
 
 INTERRUPTED = 130
 
+NO_DESCRIPTORS = "too many open files: raise the limit (`ulimit -n 65536`, LimitNOFILE of a service) and start again"
+
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (0 done, 1 to 6 see ``streams/errors.py``, 130 interrupted)."""
@@ -75,15 +78,29 @@ def _dispatch(args: list[str]) -> int:
 def _fail(error: Exception) -> int:
     if os.environ.get("ONWARD_DEBUG"):
         traceback.print_exception(error)
-    code = getattr(error, "exit_code", None)
+    code = None if _lacks_descriptors(error) else getattr(error, "exit_code", None)
     if code is not None:
         for line in str(error).splitlines():
             print(f"onward: {printable(line)}", file=sys.stderr)
         return int(code)
+    if _lacks_descriptors(error):
+        print(f"onward: {NO_DESCRIPTORS}", file=sys.stderr)
+        return 1
     message = " ".join(str(error).split()) or "no message"
     unexpected = f"unexpected {type(error).__name__}: {printable(message)}"
     print(f"onward: {unexpected} (ONWARD_DEBUG=1 shows where)", file=sys.stderr)
     return 1
+
+
+def _lacks_descriptors(error: BaseException | None) -> bool:
+    """Whether an error came of too many open files, in whatever other errors it was wrapped."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _help() -> str:

@@ -86,7 +86,9 @@ class Names:
     def longer_words(self, content: bytes) -> set[bytes]:
         """The longer words of which a name is a part: they are other names."""
         parts = (re.escape(text) for texts in self._texts for text in texts if text in content)
-        return {match[0] for part in parts for match in re.finditer(rb"[\w.-]*" + part + rb"[\w.-]*", content)}
+        # A search begins at the start of a word only: else a long word would take quadratic time.
+        words = (re.compile(rb"(?<![\w.-])[\w.-]*" + part + rb"[\w.-]*") for part in parts)
+        return {match[0] for word in words for match in word.finditer(content)}
 
 
 def _plain(name: str) -> tuple[bytes, ...]:

@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -112,3 +113,16 @@ def test_an_impossible_state_folder_is_refused_before_connecting_to_kafka(
     flags = ["--brokers", "127.0.0.1:1", "--spec", "absent.yaml", "--state-dir", str(folder)]
     assert cli.main(["worker", *flags]) == LedgerError.exit_code
     assert capsys.readouterr().err.startswith(f"onward: --state-dir {folder}: cannot be written: {folder} is not a ")
+
+
+@pytest.mark.attack
+def test_too_many_open_files_are_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(args: list[str]) -> int:
+        try:
+            raise OSError(errno.EMFILE, "Too many open files", "x")
+        except OSError as error:
+            raise BrokerError("Kafka cannot be reached") from error
+
+    monkeypatch.setattr(cli, "_dispatch", fail)
+    assert cli.main([]) == 1
+    assert capsys.readouterr().err == f"onward: {cli.NO_DESCRIPTORS}\n"
