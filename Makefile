@@ -11,7 +11,7 @@ COMPILE := -m compileall -q -j 0 -x '/tests?/'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl attacks kafka-test faults fuzz bench generate fmt clean
+.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl attacks kafka-test faults fuzz lock audit sbom bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,6 +121,32 @@ fuzz: .venv/fuzz ## every decoder under atheris: make fuzz INPUTS=100000 SEED=7 
 
 .venv/fuzz: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[fuzz]'
+	@touch $@
+
+# The versions of requirements.lock that the image takes, with the hashes of their files for every platform.
+lock: build/lock/installed ## deploy/requirements.lock, from requirements.lock and PyPI
+	grep -v '^#' requirements.lock > build/constraints.txt
+	sed -n 's/^requires = \["\(setuptools.*\)"\]$$/\1/p' pyproject.toml > build/build-system.txt
+	build/lock/bin/uv pip compile pyproject.toml build/build-system.txt --extra onnx --constraint build/constraints.txt \
+		--generate-hashes --universal --python-version 3.11 --no-annotate --no-header --quiet --output-file deploy/requirements.lock
+
+build/lock/installed:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.8,<1'
+	@touch $@
+
+# Of the locked versions, asked at PyPI; without an answer it fails.
+audit: build/audit/installed ## known vulnerabilities of the locked packages
+	build/audit/bin/pip-audit --vulnerability-service pypi --strict --disable-pip --no-deps \
+		--requirement requirements.lock
+
+sbom: install build/audit/installed ## what is installed, as CycloneDX: build/sbom.json
+	build/audit/bin/cyclonedx-py environment --output-file build/sbom.json $(BIN)/python
+
+# In an environment of their own: nothing of Onward needs them.
+build/audit/installed:
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
 	@touch $@
 
 bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py,$(wildcard benchmarks/*.py))) ## run every benchmark

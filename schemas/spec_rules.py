@@ -41,6 +41,8 @@ LONGEST_PROMISE = LONGEST_ROUND = LONGEST_DEADLINE = timedelta(days=3653)
 SHORTEST_ROUND = timedelta(seconds=1)
 SEARCHED_STEPS = 500
 """A continuous feature without a step is searched in steps of a thousandth of its range, rounded by less than half."""
+MOST_STEPS = 10**9
+"""Of a feature between its bounds. More are not told apart by anybody, and not exactly by floats."""
 PROBABILITIES_ROUNDED = 1e-6
 """How far the sum of written probabilities may be from 1."""
 MOST_COLUMNS = 2000
@@ -154,6 +156,9 @@ def _check_bounds(feature: Feature) -> Iterator[Violation]:
         yield ("bounds",), "the bounds of an integer must be whole numbers of at most 2^53"
     if feature.step is not None and feature.step > high - low:
         yield ("step",), f"a step of {feature.step:g} does not fit between {low:g} and {high:g}"
+    if feature.step is not None and isfinite(high - low) and feature.step < (high - low) / MOST_STEPS:
+        least = (high - low) / MOST_STEPS
+        yield ("step",), f"steps of {feature.step:g} are too small: give {least:g} or more, a billion of them"
     if feature.step is not None and whole and not feature.step.is_integer():
         yield ("step",), f"the step of an integer must be a whole number, not {feature.step:g}"
 

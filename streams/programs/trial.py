@@ -4,8 +4,9 @@
         await trials.hold(Trial(Model("loans", "v2", "s3://models/loans/v2/manifest.json", sha256), spec))
 
 Importing what loads models takes seconds, so one process (``trial_server.py``) stays for a while and forks another for
-each trial. It is started anew by its own command and shares nothing with this one. Signals that end a worker do not
-reach it.
+each trial. It is started anew by its own command, and gets nothing of this one's but the settings of ``KEPT``: a file
+that takes over its process finds no password there. So another process (``trial_fetch.py``) fetches the files, which
+may need credentials, and only copies them. Signals that end a worker do not reach them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -27,8 +29,13 @@ from ...schemas.spec import ProgramSpec
 from ..errors import ModelError, OnwardError
 from .load_limits import LoadLimits
 
+FETCHER = (sys.executable, "-P", "-m", "onward.streams.programs.trial_fetch")
+"""The command of a process that fetches a bundle."""
 SERVER = (sys.executable, "-P", "-m", "onward.streams.programs.trial_server")
 """The command of a process that tries models."""
+KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
+KEPT_PREFIXES = ("NUMBA_", "OMP_", "PYTHON")
+"""The variables that the process that tries models gets, and their beginnings."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """A process that forks should have no other threads."""
 _IDLE_SECONDS = 60.0
@@ -46,10 +53,11 @@ class Trial(Struct, frozen=True):
 
 
 class Request(Struct, frozen=True):
-    """A trial and its limits, as a line of JSON."""
+    """A trial, its limits and the ``folder`` with a copy of the bundle, as a line of JSON."""
 
     trial: Trial
     limits: LoadLimits
+    folder: str
 
 
 class Verdict(Struct, frozen=True):
@@ -77,7 +85,11 @@ class Trials:
             if self._idle is not None:
                 self._idle.cancel()
             try:
-                verdict = await self._verdict(trial)
+                with tempfile.TemporaryDirectory(prefix="onward-trial-", ignore_cleanup_errors=True) as folder:
+                    request = Request(trial, self._limits, folder)
+                    verdict = await _fetched(request)
+                    if verdict == Verdict():
+                        verdict = await self._verdict(request)
             except BaseException:
                 self._end()
                 raise
@@ -95,13 +107,13 @@ class Trials:
             self._idle.cancel()
         self._end()
 
-    async def _verdict(self, trial: Trial) -> Verdict:
+    async def _verdict(self, request: Request) -> Verdict:
         if self._process is None:
-            self._process = _start(self._command)
+            self._process = _start(self._command, without_secrets(os.environ))
             # The first line says that everything is imported.
-            await self._line(trial)
-        request = msgspec.json.encode(Request(trial, self._limits)) + b"\n"
-        return msgspec.json.decode(await self._line(trial, request), type=Verdict)
+            await self._line(request.trial)
+        line = msgspec.json.encode(request) + b"\n"
+        return msgspec.json.decode(await self._line(request.trial, line), type=Verdict)
 
     async def _line(self, trial: Trial, request: bytes = b"") -> bytes:
         """Send the request, and read a line."""
@@ -128,17 +140,43 @@ class Trials:
         )
 
     def _end(self) -> None:
-        """End the process and those that it has forked."""
         if self._process is not None:
             process, self._process = self._process, None
-            with process, contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process)
 
 
-def _start(command: Sequence[str]) -> Process:
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of ``KEPT``, and those that keep a process to one thread."""
+    kept = {name: value for name, value in environment.items() if name in KEPT or name.startswith(KEPT_PREFIXES)}
+    return {**kept, **_ONE_THREAD}
+
+
+async def _fetched(request: Request) -> Verdict:
+    """Copy the files of a bundle to the request's folder, in a process that is ended when it takes too long."""
+    limits, process = request.limits, _start(FETCHER, os.environ)
+    try:
+        async with asyncio.timeout(limits.waiting_seconds + limits.waiting_factor * limits.seconds):
+            line = await asyncio.to_thread(_answer, process, msgspec.json.encode(request) + b"\n")
+    except TimeoutError:
+        return Verdict(f"{request.trial.model.manifest}: loading it does not end")
+    finally:
+        _end(process)
+    if not line and process.returncode == -signal.SIGXCPU:
+        return Verdict(signal=signal.SIGXCPU)
+    if not line:
+        raise OnwardError(f"{request.trial.model.manifest}: the process that fetches models has ended")
+    return msgspec.json.decode(line, type=Verdict)
+
+
+def _start(command: Sequence[str], environment: Mapping[str, str]) -> Process:
     pipe = subprocess.PIPE
-    environment = {**os.environ, **_ONE_THREAD}
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=environment)
+
+
+def _end(process: Process) -> None:
+    """End a process and those that it has forked."""
+    with process, contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _answer(process: Process, request: bytes) -> bytes:

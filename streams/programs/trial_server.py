@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+from pathlib import Path
 
 import msgspec
 
@@ -73,16 +74,17 @@ def _judge(request: Request, write_end: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
         limit_process(request.limits)
-        os.write(write_end, msgspec.json.encode(Verdict(_problem(request.trial))))
+        os.write(write_end, msgspec.json.encode(Verdict(_problem(request.trial, Path(request.folder)))))
         os._exit(0)
     finally:
         os._exit(1)
 
 
-def _problem(trial: Trial) -> str | None:
+def _problem(trial: Trial, copy: Path) -> str | None:
     try:
         codec = FeatureCodec(trial.spec, trial.bounds)
-        bundle = load_bundle(trial.model.manifest, sha256=trial.model.sha256, columns=codec.columns, codec=codec)
+        address, sha256 = trial.model.manifest, trial.model.sha256
+        bundle = load_bundle(address, sha256=sha256, columns=codec.columns, codec=codec, copy=copy)
         check_model(bundle, trial.model, trial.spec)
     except ModelError as error:
         return str(error)[:_MOST_CHARACTERS]

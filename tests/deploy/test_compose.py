@@ -38,6 +38,18 @@ def test_every_image_is_pinned_and_every_service_that_serves_is_watched(compose:
         assert "ports" not in service or "healthcheck" in service, name
 
 
+@pytest.mark.attack
+def test_no_service_has_more_rights_or_room_than_it_needs(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
+        assert service["mem_limit"], name
+        assert service["pids_limit"] <= 512, name
+        # Kafka's image writes its settings into its own folders.
+        assert service.get("read_only") or name == "kafka", name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+
+
 def test_dependencies_volumes_and_settings_exist(compose: Any) -> None:
     services = compose["services"]
     for name, service in services.items():

@@ -127,6 +127,9 @@ def test_a_worker_is_the_user_of_the_image_and_may_write_to_its_volumes_only(pod
     assert own["readOnlyRootFilesystem"]
     assert own["capabilities"] == {"drop": ["ALL"]}
     assert not own["allowPrivilegeEscalation"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
+    assert read("networkpolicy.yaml")["spec"]["policyTypes"] == ["Ingress", "Egress"]
     claims = {claim["metadata"]["name"] for claim in read("statefulset.yaml")["spec"]["volumeClaimTemplates"]}
     assert {mount["name"] for mount in container["volumeMounts"]} == claims | {own["name"] for own in pod["volumes"]}
 

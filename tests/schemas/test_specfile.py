@@ -68,6 +68,11 @@ CASES = [
     ("step: 1", "missing: 101", [(3, "features[0].missing", "income: missing: 101 is outside 0 to 100")]),
     ("mutable: none", "missing: west", [(6, "features[3].missing", "'west' is not one of 'north', 'south'")]),
     ("step: 1", "step: 101", [(3, "features[0].step", "does not fit")]),
+    (
+        "step: 1",
+        "step: 1e-18",
+        [(3, "features[0].step", "steps of 1e-18 are too small: give 1e-07 or more, a billion")],
+    ),
     ("step: 1", "step: 0", [(3, "features[0].step", "> 0")]),
     ("step: 1", "max_change: much", [(3, "features[0].max_change", "a text that is a share, such as 25%")]),
     ("step: 1", "max_change: 0%", [(3, "features[0].max_change", "lets nothing change")]),

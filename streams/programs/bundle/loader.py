@@ -18,6 +18,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import fsspec
@@ -35,7 +36,7 @@ from ..models.scoring import DecisionModel
 from .baseline import baseline_of, misfit_of_baseline
 from .goal_policy import load_goal_policy
 from .improvement import load_improvement
-from .manifest import BundleFile, FeatureColumn, Manifest
+from .manifest import MANIFEST, BundleFile, FeatureColumn, Manifest
 from .model_files import NotAModelError, read_model
 from .population import read_population
 from .raw_rows import read_rows
@@ -49,6 +50,7 @@ Rows = list[dict[str, Value]]
 
 LARGEST_MANIFEST_BYTES = 4 << 20
 TOO_LARGE = "takes more memory than there is, or than the setting max_model_bytes allows"
+_NAMED = 10
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -97,17 +99,37 @@ def load_bundle(
     columns: tuple[str, ...],
     codec: FeatureCodec | None = None,
     redirects: bool = False,
+    copy: Path | None = None,
 ) -> ModelBundle:
     """Load the bundle whose manifest is at ``address``, a local path or any fsspec url.
 
     A server's ``redirects`` are followed for addresses that the operator has given, not for those of events.
 
     ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
-    program, and ``codec`` its codec, which an ONNX model of raw features needs. Raises ``ModelError``, one line that
+    program, and ``codec`` its codec, which an ONNX model of raw features needs. ``copy`` is a folder into which
+    ``copy_bundle`` has copied the files: nothing is read from the address then. Raises ``ModelError``, one line that
     names the file and the reason.
     """
     try:
-        return _load(_Folder(address, redirects=redirects), sha256, columns, codec)
+        return _load(_Folder(address, redirects=redirects, copy=copy), sha256, columns, codec)
+    except MemoryError:
+        raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
+
+
+def copy_bundle(address: str, sha256: str, folder: Path, most_bytes: int) -> None:
+    """Copy the files of the bundle at ``address`` to a folder, each as its manifest says it.
+
+    Raises ``ModelError``, also where they have more than ``most_bytes`` together. The manifest is called as usual.
+    """
+    source = _Folder(address)
+    manifest, _ = _manifest(source, sha256)
+    entries = [entry for name in manifest.__struct_fields__ if isinstance(entry := getattr(manifest, name), BundleFile)]
+    if sum(entry.size for entry in entries) > most_bytes:
+        raise ModelError(f"{address}: loading it {TOO_LARGE}")
+    try:
+        (folder / MANIFEST).write_bytes(source.read(source.manifest, LARGEST_MANIFEST_BYTES))
+        for entry in entries:
+            (folder / entry.file).write_bytes(source.read_checked(entry))
     except MemoryError:
         raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
 
@@ -141,8 +163,11 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
 class _Folder:
     """The folder of a manifest, on any file system."""
 
-    def __init__(self, address: str, *, redirects: bool = False) -> None:
+    def __init__(self, address: str, *, redirects: bool = False, copy: Path | None = None) -> None:
         self.address = address
+        if copy is not None:
+            self._system, self._folder, self.manifest = fsspec.filesystem("file"), f"{copy}/", MANIFEST
+            return
         is_http = address.lower().startswith(("http://", "https://"))
         options = {"get_client": _without_redirects} if is_http and not redirects else {}
         try:
@@ -278,9 +303,16 @@ def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequ
 
 
 def _column_difference(columns: Sequence[str], expected: Sequence[str]) -> str:
-    missing = [name for name in expected if name not in columns]
-    surplus = [name for name in columns if name not in expected]
+    own, wanted = set(columns), set(expected)
+    missing = [name for name in expected if name not in own]
+    surplus = [name for name in columns if name not in wanted]
     if not missing and not surplus:
         return "the model's columns stand in another order than the spec's"
-    parts = [f"{verb} {', '.join(names)}" for verb, names in (("lacks", missing), ("adds", surplus)) if names]
+    parts = [f"{verb} {_first(names)}" for verb, names in (("lacks", missing), ("adds", surplus)) if names]
     return f"the model's columns are not those of the spec: it {' and '.join(parts)}"
+
+
+def _first(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

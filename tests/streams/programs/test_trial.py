@@ -134,7 +134,7 @@ async def test_a_model_whose_cost_depends_on_what_one_person_writes_is_refused(k
 
 
 def test_a_model_that_takes_more_time_ends_its_process(program, monkeypatch):
-    request = Request(trial_of(*program), LoadLimits(seconds=1))
+    request = Request(trial_of(*program), LoadLimits(seconds=1), "")
     monkeypatch.setattr(trial_server, "load_bundle", lambda *_, **__: max(itertools.count()))
     assert trial_server._tried(request).signal == signal.SIGXCPU
 
@@ -147,7 +147,7 @@ async def test_a_model_that_took_more_time_is_refused_and_the_limit_is_named(pro
 
 def test_a_model_whose_file_never_comes_is_refused(program, monkeypatch):
     limits = LoadLimits(seconds=1, waiting_seconds=1, waiting_factor=1)
-    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), limits)
+    request = Request(Trial(Model("steps", "v1", "data", ""), program[0]), limits, "")
     monkeypatch.setattr(trial_server, "load_bundle", lambda *_, **__: time.sleep(60))
     assert trial_server._tried(request).problem == "data: loading it does not end"
 
@@ -201,3 +201,21 @@ def test_what_a_model_needs_to_import_does_not_count_as_the_models_memory(tmp_pa
         [sys.executable, "-P", "-c", program, str(tmp_path / "m.skops")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.attack
+async def test_the_process_that_opens_a_model_s_files_inherits_no_secret(kept, program, monkeypatch):
+    secrets = {"ONWARD_SASL_PASSWORD": "hunter-1", "AWS_SECRET_ACCESS_KEY": "hunter-2", "ANYTHING": "hunter-3"}
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    kept._end()
+    await kept.try_model(trial_of(*program))
+    process = Path("/proc") / str(kept._process.pid)
+    environment = (process / "environ").read_bytes()
+    assert b"hunter" not in environment
+    assert b"PATH=" in environment
+    assert b"hunter" not in (process / "cmdline").read_bytes()
+    # Its standard streams are pipes to the worker; all others it has opened itself.
+    opened = [str(entry.readlink()) for entry in (process / "fd").iterdir()]
+    assert not [target for target in opened if target.startswith("socket:")]
+    assert len([target for target in opened if target.startswith("pipe:")]) == 3
