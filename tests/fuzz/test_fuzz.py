@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from time import process_time
 
 import pytest
 from fuzz_inputs import Target, spend
 from fuzz_targets import TARGETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import json
 
 INPUTS, FEWEST_INPUTS = 200, 20
 MOST_CUT = 20
+LARGEST_RECORD, FACTOR = 262_144, 200
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +59,23 @@ def edited(data: bytes, edits: Sequence[int], puts: Sequence[bytes]) -> bytes:
         start = number % (len(data) + 1)
         data = data[:start] + puts[put] + data[start + cut :]
     return data
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ["ingest", "headers", "journal", "outputs"])
+def test_inputs_that_grow_to_the_limit_cost_what_fixed_work_of_their_size_does(name: str) -> None:
+    target = TARGETS[name]
+    most = FACTOR * fixed_work_seconds()
+    for seed in target.seeds[:2]:
+        for unit in (b'"', b'\\"', b"\\", b"[", b'{"a":', b" ", b"9", "\u0301".encode(), "\u0f73".encode()):
+            place = len(seed) * 3 // 4
+            grown = seed[:place] + unit * (LARGEST_RECORD // len(unit)) + seed[place:]
+            assert spend(target, grown).seconds < most, unit
+
+
+def fixed_work_seconds() -> float:
+    """CPU time of decoding numbers, of a record's largest size."""
+    value = b"[" + b"1," * (LARGEST_RECORD // 2 - 1) + b"1]"
+    began = process_time()
+    json.decode(value)
+    return process_time() - began
