@@ -202,6 +202,9 @@ class Metrics:
     snapshot_seconds = _histogram("Time that a snapshot took, to take or to restore.", SNAPSHOT_SECONDS, "action")
     snapshot_failures = _counter("Snapshots that could not be taken, or were refused.", "action")
 
+    journal_begin_offset = _gauge("Offset at which this worker has cut the journal.", "partition")
+    journal_cut_failures = _counter("Cuts of the journal that did not succeed; the next turn tries again.", "partition")
+
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)

@@ -87,6 +87,15 @@ class Publisher(Protocol):
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset that the next record of each partition will get."""
 
+    async def begin_offset(self, partition: TopicPartition) -> int:
+        """The offset of the first record that a partition still holds; its end where it holds none."""
+
+    async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
+        """The offset of the first record with this record time or a later one; the partition's end without one."""
+
+    async def delete_before(self, partition: TopicPartition, offset: int) -> None:
+        """Delete the records before an offset; raise ``BrokerError`` when Kafka refuses."""
+
 
 class ChunkHandler(Protocol):
     """Consumes a topic, in chunks."""

@@ -295,11 +295,30 @@ class WorkerSettings(BrokerSettings):
     )
     snapshot_minutes: float = Field(10, gt=0, le=10_080, description="How often one is taken of every ledger.")
     snapshots_kept: int = Field(3, ge=1, le=100, description="How many are kept of every ledger.")
+    journal_days: float | None = Field(
+        None,
+        gt=0,
+        le=36_500,
+        description="Age in days from which records of the journal are deleted, behind the oldest snapshot; none are "
+        "when absent.",
+    )
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
     web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Lowest level that is logged.")
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
+
+    @model_validator(mode="after")
+    def _cuts_behind_snapshots(self) -> Self:
+        if self.journal_days is None:
+            return self
+        if self.snapshots is None:
+            raise ValueError("journal_days needs snapshots: without its beginning the journal rebuilds no ledger")
+        if self.snapshot_minutes * self.snapshots_kept > self.journal_days * 24 * 60:
+            raise ValueError(
+                "snapshot_minutes times snapshots_kept is longer than journal_days: take them more often, or keep fewer"
+            )
+        return self
 
 
 class EraseSettings(BrokerSettings):

@@ -71,10 +71,10 @@ class TopicPlan:
 def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPlan]:
     """How every topic is created and checked.
 
-    The journal is kept for ever: state is rebuilt from it. Inputs and dead letters are kept for a week, other outputs
-    for four. Kafka deletes whole segments, and by default a segment is written for a week; so theirs are closed after a
-    day. Nothing is compacted, because every record of every topic is a fact of its own. Records keep the timestamps
-    that their writers give them, so that a replay finds the same.
+    The journal is kept until workers cut it (``--journal-days``): state is rebuilt from it. Inputs and dead letters are
+    kept for a week, other outputs for four. Kafka deletes whole segments, and by default a segment is written for a
+    week; so all are closed after a day. Nothing is compacted, because every record of every topic is a fact of its own.
+    Records keep the timestamps that their writers give them, so that a replay finds the same.
     """
     durable = {
         "cleanup.policy": "delete",
@@ -87,7 +87,7 @@ def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPla
     daily = {**durable, "segment.ms": str(DAY_MS)}
     for name in topics.inputs:
         yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(7 * DAY_MS)}, least)
-    yield TopicPlan(topics.journal, partitions, replication, {**durable, "retention.ms": str(UNLIMITED)}, least)
+    yield TopicPlan(topics.journal, partitions, replication, {**daily, "retention.ms": str(UNLIMITED)}, least)
     for name in topics.outputs:
         days = 7 if name == topics.dead_letters else 28
         yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(days * DAY_MS)}, least)

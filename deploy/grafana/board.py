@@ -441,6 +441,16 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "Those that could not be taken, or were refused, in the last hour.",
             "sum by (action) (increase(onward_snapshot_failures_total[1h]))",
         ),
+        _panel(
+            "Where the journal begins",
+            "The offset at which its owner has cut it; nothing where it is kept for ever.",
+            "max by (partition) (onward_journal_begin_offset)",
+        ),
+        _panel(
+            "Cuts that did not succeed",
+            "Nothing is deleted then, and what people have sent stays longer than --journal-days says.",
+            "sum by (partition) (increase(onward_journal_cut_failures_total[1h]))",
+        ),
     ),
 }
 

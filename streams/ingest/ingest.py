@@ -262,7 +262,10 @@ class Ingest:
         return target
 
     def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
-        return pack_lines(self._topics.journal, partition, lines, self._width)
+        # By a record's own time the journal is cut, so it is no sender's. Lines keep theirs.
+        now_ms = self._clock_ms()
+        for out in pack_lines(self._topics.journal, partition, lines, self._width):
+            yield msgspec.structs.replace(out, timestamp_ms=now_ms)
 
     def _declarations(self) -> Mapping[int, Sequence[Journaled]]:
         """The specs of the programs, by the journal partitions of their shards."""

@@ -33,6 +33,7 @@ FOREIGN_BYTES = 65_536
 _decode_lines = msgspec.json.Decoder(tuple[Journaled, ...]).decode
 _encode = msgspec.json.Encoder().encode
 _NOWHERE = TopicPartition("", -1)
+_AGAIN = "spec-in-force"
 
 
 def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_ms: int = MOST_MS) -> Journaled:
@@ -81,6 +82,16 @@ def spec_line(spec: RawSpec, sha256: str, now_ms: int) -> Journaled:
     It has no source: the events of the topic ``specs`` have one, and change the spec.
     """
     return Journaled(kinds["spec"].ce_type, f"{spec.program}/spec/{sha256}", now_ms, now_ms, Raw(_encode(spec)))
+
+
+def spec_again_line(spec: RawSpec, sha256: str, now_ms: int) -> Journaled:
+    """The line that repeats the spec in force. It changes nothing: who reads a journal that was cut finds it there."""
+    return Journaled(kinds["spec"].ce_type, f"{spec.program}/{_AGAIN}/{sha256}", now_ms, now_ms, Raw(_encode(spec)))
+
+
+def is_spec_again(entry: Entry) -> bool:
+    """Whether an entry repeats the spec in force."""
+    return entry.source is None and entry.id.split("/")[1:2] == [_AGAIN]
 
 
 def pack_lines(topic: str, partition: int, lines: Iterable[Journaled], width: int | None = None) -> Iterator[OutRecord]:

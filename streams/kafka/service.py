@@ -25,10 +25,12 @@ from ..programs.trial import Trial, Trials
 from ..records import ChunkHandler, Lag, TopicPartition
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
+from ..worker.journal_trimmer import CUT_SECONDS
 from ..worker.lag_gauges import LagGauges
 from ..worker.lease import Lease
-from ..worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage, ignore_stage
+from ..worker.partition_processor import PartitionProcessor, ProcessorConfig
 from ..worker.readiness import CaughtUp
+from ..worker.stages import Stage, ignore_stage
 from ..worker.state_lock import lock_state
 from ..worker.web import make_app, serve
 from .admin.preflight import preflight
@@ -98,7 +100,9 @@ async def run_service(
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(settings.state_dir))
         await preflight(options, ())
-        await check_rights(options, worker_rights(topics), options.group)
+        await check_rights(
+            options, worker_rights(topics, cuts_journal=settings.journal_days is not None), options.group
+        )
         publisher = await stack.enter_async_context(make_publisher(options))
         await warn_of_deletion(options, topics.journal)
         trials = await stack.enter_async_context(
@@ -210,4 +214,6 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         settings.snapshot_minutes * 60,
         portion_entries,
         None if settings.accept is None else AcceptedFile(settings.accept),
+        settings.journal_days,
+        min(CUT_SECONDS, settings.snapshot_minutes * 60),
     )

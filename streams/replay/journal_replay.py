@@ -87,7 +87,7 @@ class JournalReplay:
         if not self._state.offset and not self._entries and record.offset:
             raise JournalCutError(
                 f"{record.topic} partition {record.partition} begins at offset {record.offset}: what came before is "
-                "needed too, keep the journal for ever (`onward topics check`)"
+                "needed too, and was deleted (`onward worker --journal-days`, or the topic's retention)"
             )
         self._entries += map(self._own, read_entries(record))
         if len(self._entries) >= PORTION_ENTRIES:

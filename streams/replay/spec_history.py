@@ -10,7 +10,7 @@ from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec_document import spec_of
 from ...schemas.specfile import LoadedSpec
 from ..errors import UsageError
-from ..journal.lines import read_entries
+from ..journal.lines import is_spec_again, read_entries
 from ..programs.announced_spec import OTHER_MODEL, check_announced, read_spec
 from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import read_manifest
@@ -28,6 +28,8 @@ class SpecHistory:
     def __init__(self, program: str) -> None:
         self._program = program
         self._first: RawSpec | None = None
+        self._is_cut: bool | None = None
+        self._was_repeated = False
         self._later: list[RawSpec] = []
         self.read: dict[TopicPartition, int] = {}
         """The last offset that was read of each partition of the topic of specs."""
@@ -38,7 +40,13 @@ class SpecHistory:
         return self._first is not None
 
     def feed_journal(self, record: Record) -> None:
-        """Take the next record of the journal partition."""
+        """Take the next record of the journal partition.
+
+        Where the journal's beginning is gone, a program begins with the spec in force that is repeated there: what a
+        worker has declared at its start may be older.
+        """
+        if self._is_cut is None:
+            self._is_cut = record.first_offset > 0
         if _TYPE not in (record.value or b""):
             return
         for entry in read_entries(record):
@@ -47,8 +55,10 @@ class SpecHistory:
                 continue
             if entry.source is not None:
                 self._announced(event, entry.source, entry.source_offset)
-            elif event.program == self._program and not self.has_begun:
-                self._first = event
+            elif event.program == self._program:
+                repeats = self._is_cut and not self._was_repeated and is_spec_again(entry)
+                if repeats or not self.has_begun:
+                    self._first, self._was_repeated = event, bool(repeats)
 
     def feed_announced(self, record: Record) -> None:
         """Take the next record of the topic of specs."""

@@ -3,7 +3,7 @@
 In this order:
     1. the worker's own file, unless it is damaged;
     2. the newest good snapshot, if it is ahead of that file;
-    3. an empty ledger, into which the journal is folded from its beginning.
+    3. an empty ledger, into which the journal is folded from its beginning; not where that was cut.
 All lead to the same state, because the fold is the same. What an older version has folded is left to it: files and
 snapshots of an older schema are migrated on a copy, and none is used before a position at which an older engine has
 answered (``worker/handover.py``).
@@ -78,7 +78,7 @@ class LedgerRecovery:
         self,
         path: Path,
         journal: TopicPartition,
-        journal_end: Callable[[TopicPartition], Awaitable[int]],
+        journal_range: Callable[[TopicPartition], Awaitable[tuple[int, int]]],
         check_handover: Handover,
     ) -> RecoveredLedger:
         """Open the ledger at ``path``, created if there is none; raise ``LedgerError``."""
@@ -91,19 +91,22 @@ class LedgerRecovery:
         try:
             listed = await self._list_snapshots(journal)
             # Asked after the list was read: no listed snapshot can be ahead of this journal's end.
-            end = await journal_end(journal)
+            begin, end = await journal_range(journal)
             newer_snapshots = [
                 snapshot for snapshot in listed if snapshot.ledger.offset > (ledger.progress[0] if ledger else 0)
             ]
             with ledger_errors(path), copy_beside(path) as copy:
-                if await self._fetch_first_good(newer_snapshots, end, copy, check_handover):
+                if await self._fetch_first_good(newer_snapshots, (begin, end), copy, check_handover):
                     if ledger:
                         ledger.close()
                     put_in_place(copy, path)
                     ledger = Ledger(path, *journal)
+            if ledger is None and refusal is not None:
+                raise refusal
+            offset = ledger.progress[0] if ledger else 0
+            if offset < begin:
+                raise missing_beginning(journal, offset, begin)
             if ledger is None:
-                if refusal is not None:
-                    raise refusal
                 await check_handover(LedgerMeta(SCHEMA_VERSION, *journal, offset=0, generation=0))
                 ledger = Ledger(path, *journal)
         except BaseException:
@@ -168,7 +171,7 @@ class LedgerRecovery:
             return ()
 
     async def _fetch_first_good(
-        self, newer: Sequence[Snapshot], end: int, copy: Path, check_handover: Handover
+        self, newer: Sequence[Snapshot], journal: tuple[int, int], copy: Path, check_handover: Handover
     ) -> bool:
         """Fetch the first good snapshot; return whether there is one."""
         if self._snapshots is None:
@@ -176,7 +179,7 @@ class LedgerRecovery:
         for snapshot in newer:
             started = perf_counter()
             try:
-                _check(snapshot, end)
+                _check(snapshot, *journal)
                 if snapshot.ledger.engine != ENGINE_VERSION:
                     await check_handover(snapshot.ledger)
                 await stoppable_in_thread(partial(self._snapshots.fetch, snapshot, copy))
@@ -201,7 +204,17 @@ class LedgerRecovery:
         log.warning(message, *values)
 
 
-def _check(snapshot: Snapshot, journal_end: int) -> None:
+def missing_beginning(journal: TopicPartition, offset: int, begin: int) -> LedgerError:
+    """The error where a journal begins only behind what a ledger has folded; ``offset`` is 0 without a ledger."""
+    stands = f"and the ledger stands at {offset}" if offset else "and there is neither a ledger nor a snapshot of it"
+    return LedgerError(
+        f"{journal.topic} partition {journal.partition} begins at offset {begin}, {stands}: the records between are "
+        f"gone; give --state-dir or --snapshots with a ledger that stands at {begin} or later, or begin again with "
+        "another --topic-prefix, --group and --state-dir (docs/operations.md, Starting again)"
+    )
+
+
+def _check(snapshot: Snapshot, journal_begin: int, journal_end: int) -> None:
     """Raise ``SnapshotError`` for a snapshot of no use, ``LedgerError`` where the setting itself is wrong."""
     ledger = snapshot.ledger
     if ledger.schema > SCHEMA_VERSION:
@@ -214,3 +227,5 @@ def _check(snapshot: Snapshot, journal_end: int) -> None:
             f"snapshot {snapshot.file} stands at journal offset {ledger.offset}, but partition {ledger.partition} of "
             f"{ledger.journal} ends at {journal_end}: it is of another journal, use another --snapshots"
         )
+    if ledger.offset < journal_begin:
+        raise SnapshotError(f"it stands at offset {ledger.offset}, and the journal begins at {journal_begin}")

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -50,11 +49,13 @@ from ..snapshots.recovery import LedgerRecovery
 from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
-from ..topics import Topics
+from ..topics import DAY_MS, Topics
 from .handover import check_handover, check_not_handed_over, successor_of
+from .journal_trimmer import CUT_SECONDS, JournalTrimmer, Owned
 from .lease import always_valid
 from .processor_metrics import ProcessorMetrics
 from .spec_check import check_given_specs
+from .stages import Stage, ignore_stage
 
 log = logging.getLogger(__name__)
 
@@ -73,26 +74,15 @@ SCRUB_AGAIN_SECONDS = 5.0
 """Seconds until a scrub that did not succeed is tried again."""
 
 
-class Stage(StrEnum):
-    """Points between the steps, in order. An observer is called with the stage that has just been reached."""
-
-    COMPUTED = "computed"
-    OUTPUTS_IN_FLIGHT = "outputs in flight"
-    OUTPUTS_ACKNOWLEDGED = "outputs acknowledged"
-    LEDGER_COMMITTED = "ledger committed"
-
-
-def ignore_stage(stage: Stage) -> None:
-    """Observe no stage."""
-
-
 @dataclass(frozen=True)
 class ProcessorConfig:
     """The folder of the state, and how it is kept.
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
-    ``snapshot_seconds``. ``portion_entries`` events are folded, published and committed together; more where one
-    journal record holds more. ``accepted`` lists the models and changed specs that the journal may hold; None for any.
+    ``snapshot_seconds``. Journal records older than ``journal_days`` are deleted behind them, at most every
+    ``cut_seconds``; none where it is None. ``portion_entries`` events are folded, published and committed together;
+    more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal may hold;
+    None for any.
     """
 
     directory: Path
@@ -101,6 +91,8 @@ class ProcessorConfig:
     snapshot_seconds: float = 600.0
     portion_entries: int = PORTION_ENTRIES
     accepted: AcceptedFile | None = None
+    journal_days: float | None = None
+    cut_seconds: float = CUT_SECONDS
 
 
 @dataclass
@@ -163,6 +155,10 @@ class PartitionProcessor:
         self._scheduler = SnapshotScheduler(
             config.snapshots, config.snapshot_seconds, metrics, clock_ms, wait_until_valid
         )
+        keep_ms = None if config.journal_days is None else round(config.journal_days * DAY_MS)
+        self._trimmer = JournalTrimmer(
+            *(config.snapshots, keep_ms, publisher, metrics, clock_ms, wait_until_valid, observe, config.cut_seconds)
+        )
         self._partitions: dict[int, _Partition] = {}
         self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()
@@ -206,8 +202,12 @@ class PartitionProcessor:
             log.info("closed ledger", extra={"partition": journal.partition, "offset": owned.ledger.committed[0]})
 
     async def take_snapshots(self) -> None:
-        """Take the snapshots that are due."""
+        """Take the snapshots that are due, and cut the journal behind them."""
         await self._scheduler.take_due(self._offsets(self.partitions))
+        for journal in sorted(self.partitions):
+            if owned := self._partitions.get(journal.partition):
+                programs = tuple(owned.state.programs.values())
+                await self._trimmer.cut_if_due(journal, Owned(owned.ledger.path, owned.ledger.committed[0], programs))
 
     async def delete_expired(self) -> None:
         """Delete damaged ledgers, and those of partitions that other workers have, when they are old."""
@@ -235,7 +235,7 @@ class PartitionProcessor:
         if unread[0].first_offset > owned.state.offset:
             raise LedgerError(
                 f"journal partition {unread[0].partition} continues at offset {unread[0].first_offset}, the ledger "
-                f"stands at {owned.state.offset}: records between are gone (retention of the journal must be unlimited)"
+                f"stands at {owned.state.offset}: records between are gone (its retention must be unlimited)"
             )
         replayed = [record for record in unread if record.offset < owned.journal_end]
         if replayed:
@@ -347,7 +347,7 @@ class PartitionProcessor:
     async def _open_partition(self, journal: TopicPartition) -> _Partition:
         path = self._config.directory / f"{journal.topic}-{journal.partition}.sqlite"
         check = partial(self._check_handover, path)
-        ledger, journal_end, newest = await self._recovery.open(path, journal, self._journal_end, check)
+        ledger, journal_end, newest = await self._recovery.open(path, journal, self._journal_range, check)
         try:
             owned = await self._restore_partition(ledger, journal, journal_end)
         except BaseException:
@@ -414,9 +414,12 @@ class PartitionProcessor:
         await self._publisher.tail(topic, partition, tail.classify, TAIL_RECORDS)
         return tail.mark(topic, partition)
 
-    async def _journal_end(self, journal: TopicPartition) -> int:
+    async def _journal_range(self, journal: TopicPartition) -> tuple[int, int]:
+        """The first offset of a journal partition, and its end."""
+        begin = await self._publisher.begin_offset(journal)
         ends = await self._publisher.tail(*journal, lambda record: record.offset + 1)
-        return ends[-1] if ends else 0
+        # Its records may all have been cut.
+        return begin, ends[-1] if ends else begin
 
     async def _journal_partitions(self) -> int:
         return await self._publisher.partitions(self._topics.journal)

@@ -17,7 +17,7 @@ from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.topics import Topics, plan
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
 from onward.tests.faults.suite.check.expected_outputs import ANSWER, expected_outputs, observe_outputs
 from onward.tests.faults.suite.check.reference_run import reference_run

@@ -20,6 +20,8 @@ class MemoryBroker:
     width: int = 1
     logs: dict[tuple[str, int], list[Record]] = field(default_factory=lambda: defaultdict(list))
     inputs: dict[tuple[str, int, int], Record] = field(default_factory=dict)
+    begins: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where partitions begin whose first records were deleted. ``logs`` keeps those too, for comparison."""
 
     async def publish(self, records: Sequence[OutRecord]) -> None:
         """Append the records to their partitions."""
@@ -38,11 +40,27 @@ class MemoryBroker:
 
     async def tail(self, topic: str, partition: int, see: Callable[[Record], T], count: int = 1) -> list[T]:
         """Apply ``see`` to the last ``count`` records."""
-        return [see(record) for record in self.logs[topic, partition][-count:]]
+        begin = self.begins.get(TopicPartition(topic, partition), 0)
+        return [see(record) for record in self.logs[topic, partition][begin:][-count:]]
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the length of each partition; a partition that was never written here has no end."""
         return {at: len(self.logs[at]) if at in self.logs else sys.maxsize for at in partitions}
+
+    async def begin_offset(self, partition: TopicPartition) -> int:
+        """Return where the partition begins."""
+        return self.begins.get(partition, 0)
+
+    async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
+        """Return the offset of the first record of this time or later."""
+        log = self.logs[partition]
+        since = (record.offset for record in log[self.begins.get(partition, 0) :] if record.timestamp_ms >= time_ms)
+        return next(since, len(log))
+
+    async def delete_before(self, partition: TopicPartition, offset: int) -> None:
+        """Let the partition begin at the offset."""
+        assert self.begins.get(partition, 0) <= offset <= len(self.logs[partition])
+        self.begins[partition] = offset
 
 
 class DiscardingBroker:
@@ -84,6 +102,17 @@ class DiscardingBroker:
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return no end for any partition."""
         return dict.fromkeys(partitions, sys.maxsize)
+
+    async def begin_offset(self, partition: TopicPartition) -> int:
+        """Return 0."""
+        return 0
+
+    async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
+        """Return 0: nothing is ever old."""
+        return 0
+
+    async def delete_before(self, partition: TopicPartition, offset: int) -> None:
+        """Keep all."""
 
     def take_journal(self) -> list[Record]:
         """Return and forget the journal records since the last call."""

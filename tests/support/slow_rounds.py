@@ -21,7 +21,7 @@ from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.worker.logs import configure
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 
 UNITS = 4
 """A tick answers about so many people of a round."""

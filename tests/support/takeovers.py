@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,6 +16,7 @@ import fsspec
 from onward.streams.metrics import Metrics
 from onward.streams.snapshots.store import Snapshot, Snapshots
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.worker.stages import Stage, ignore_stage
 from onward.tests.support.comparison import Dump, dump
 from onward.tests.support.pipeline import no_clock
 from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, Tape, tape
@@ -54,12 +56,17 @@ class Worker:
         snapshots: Snapshots | None = None,
         seconds: float = 0.0,
         clock_ms: Callable[[], int] = no_clock,
+        journal_days: float | None = None,
+        observe: Callable[[Stage], None] = ignore_stage,
     ) -> None:
         run, self.metrics = story.run, Metrics()
         self.journal = list(story.journal)
         self.ledger = run.directory / name / "journal-0.sqlite"
         config = ProcessorConfig(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
-        self.processor = PartitionProcessor(run.topics, run.programs, run.broker, self.metrics, clock_ms, config)
+        config = replace(config, journal_days=journal_days, cut_seconds=0)
+        self.processor = PartitionProcessor(
+            run.topics, run.programs, run.broker, self.metrics, clock_ms, config, observe
+        )
 
     async def open(self) -> int:
         """Open the ledger; return the offset from which it goes on."""

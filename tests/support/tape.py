@@ -31,7 +31,8 @@ from onward.streams.kafka.options import KafkaOptions
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.worker.stages import Stage
 from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
 
 MINUTE_MS = 60_000

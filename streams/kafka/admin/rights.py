@@ -36,10 +36,13 @@ _REFUSED = frozenset(
 )
 
 
-def worker_rights(topics: Topics) -> dict[str, tuple[str, ...]]:
+def worker_rights(topics: Topics, *, cuts_journal: bool = False) -> dict[str, tuple[str, ...]]:
     """The operations that a worker needs, by topic. It reads the tail of what it has written."""
     own = (topics.journal, *topics.outputs)
-    return {**dict.fromkeys(topics.inputs, ("READ",)), **dict.fromkeys(own, ("READ", "WRITE"))}
+    rights: dict[str, tuple[str, ...]] = dict.fromkeys(topics.inputs, ("READ",)) | dict.fromkeys(own, ("READ", "WRITE"))
+    if cuts_journal:
+        rights[topics.journal] += ("DELETE",)
+    return rights
 
 
 async def check_rights(options: KafkaOptions, topics: Mapping[str, Iterable[str]], group: str) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from faust.types import TP
 
 from ...errors import LedgerError
+from ...records import TopicPartition
+from ...snapshots.recovery import missing_beginning
 
 log = logging.getLogger(__name__)
 
@@ -83,12 +85,7 @@ def start_after_commit(tp: TP, committed: int | None, first: int, end: int) -> i
 def start_after_ledger(tp: TP, start: int, first: int, end: int) -> int:
     """The start offset of a partition with a ledger; raise ``LedgerError`` when the partition lacks that offset."""
     if start < first:
-        stands = f"and the ledger stands at {start}" if start else "and there is neither a ledger nor a snapshot of it"
-        raise LedgerError(
-            f"{tp.topic} partition {tp.partition} begins at offset {first}, {stands}: the records between are "
-            f"gone; give --state-dir or --snapshots with a ledger that stands at {first} or later, or begin again with "
-            "another --topic-prefix, --group and --state-dir (docs/operations.md, Starting again)"
-        )
+        raise missing_beginning(TopicPartition(tp.topic, tp.partition), start, first)
     if start > end:
         raise LedgerError(
             f"{tp.topic} partition {tp.partition} ends at offset {end}, and the ledger stands at {start}: it is of "

@@ -34,7 +34,7 @@ async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[
     """
     tp = aiokafka.TopicPartition(*partition)
     budget = ReadBudget(options.max_batch_bytes)
-    source = f"{partition.topic} partition {partition.partition}"
+    source = _named(partition)
     async with _consumer(options, source, budget) as (consumer, patience):
         consumer.assign([tp])
         start = end = (await consumer.end_offsets([tp]))[tp]
@@ -90,6 +90,27 @@ async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition
     async with _consumer(options, source, ReadBudget(options.max_batch_bytes)) as (consumer, _):
         ends: Mapping[Any, int] = await consumer.end_offsets(wanted)
     return {TopicPartition(tp.topic, tp.partition): offset for tp, offset in ends.items()}
+
+
+async def begin_offset(options: KafkaOptions, partition: TopicPartition) -> int:
+    """The offset of the first record of a partition, its end where there is none; raise ``BrokerError`` on failure."""
+    tp = aiokafka.TopicPartition(*partition)
+    async with _consumer(options, _named(partition), ReadBudget(options.max_batch_bytes)) as (consumer, _):
+        return int((await consumer.beginning_offsets([tp]))[tp])
+
+
+async def first_offset_since(options: KafkaOptions, partition: TopicPartition, time_ms: int) -> int:
+    """The offset of the first record with this time or a later one, else the end; raise ``BrokerError`` on failure."""
+    tp = aiokafka.TopicPartition(*partition)
+    async with _consumer(options, _named(partition), ReadBudget(options.max_batch_bytes)) as (consumer, _):
+        # Asked first: what is appended meanwhile is younger.
+        end = int((await consumer.end_offsets([tp]))[tp])
+        found = (await consumer.offsets_for_times({tp: max(0, time_ms)}))[tp]
+    return end if found is None else int(found.offset)
+
+
+def _named(partition: TopicPartition) -> str:
+    return f"{partition.topic} partition {partition.partition}"
 
 
 @contextlib.asynccontextmanager

@@ -20,10 +20,11 @@ from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFai
 
 from ...errors import BrokerError
 from ...records import OutRecord, Record, TopicPartition
+from ..admin.deletion import delete_before
 from ..admin.preflight import preflight
 from ..admin.rights import may_not
 from ..closing import close
-from ..consume.tail import end_offsets, records_at, tail
+from ..consume.tail import begin_offset, end_offsets, first_offset_since, records_at, tail
 from ..options import LINGER_MS, KafkaOptions
 from ..patience import Patience
 
@@ -141,6 +142,18 @@ class KafkaPublisher:
         # A consumer would look for a missing topic until its timeout, and not name it.
         await preflight(self._options, sorted({partition.topic for partition in wanted}))
         return await end_offsets(self._options, wanted)
+
+    async def begin_offset(self, partition: TopicPartition) -> int:
+        """The offset of the first record that a partition still holds; its end where it holds none."""
+        return await begin_offset(self._options, partition)
+
+    async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
+        """The offset of the first record with this record time or a later one; the partition's end without one."""
+        return await first_offset_since(self._options, partition, time_ms)
+
+    async def delete_before(self, partition: TopicPartition, offset: int) -> None:
+        """Delete the records before an offset; raise ``BrokerError`` when Kafka refuses."""
+        await asyncio.to_thread(delete_before, self._options, partition, offset)
 
     async def _deliver(self, records: Sequence[OutRecord]) -> None:
         last: dict[_Partition, asyncio.Future[Any]] = {}

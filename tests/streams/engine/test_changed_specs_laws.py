@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from onward.schemas.events import Application, DeadLetter
 from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.program import Program
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 from onward.tests.streams.engine.promises.stories import PROMISE, promising, small_pieces
 from onward.tests.streams.engine.promises.stories import story as promising_story
 from onward.tests.streams.engine.questions.stories import asking

@@ -21,7 +21,7 @@ from onward.streams.engine import handlers
 from onward.streams.engine.cases import Status
 from onward.streams.engine.counts import COUNTS
 from onward.streams.replay.history import History
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 from onward.tests.support.forked_process import ForkedProcess, script
 from onward.tests.support.tape import MINUTE_MS, TIMED, cases, tape
 

@@ -27,7 +27,7 @@ from onward.streams.ledger.check import check_ledger
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedStep
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.topics import Topics
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 from onward.tests.support.changed_specs import announce, policy
 from onward.tests.support.comparison import dump
 from onward.tests.support.pipeline import build_program

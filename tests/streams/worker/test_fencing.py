@@ -15,7 +15,8 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.worker.lease import Lease
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.worker.stages import Stage
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from onward.tests.support.tape import JOURNAL, POOR, tape

@@ -19,7 +19,8 @@ from onward.streams.ledger.ledger import Ledger
 from onward.streams.metrics import Metrics
 from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.worker.stages import DELIVERY_STAGES
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
 from onward.tests.support.tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
 
@@ -94,7 +95,7 @@ def crash(stage):
     return observe
 
 
-@pytest.mark.parametrize("stage", list(Stage))
+@pytest.mark.parametrize("stage", DELIVERY_STAGES)
 def test_a_crash_between_the_steps_repeats_and_loses_nothing(tmp_path, uninterrupted, stage):
     journal, outputs, ledger = uninterrupted
     story = retold(tmp_path, journal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import Stage
 from onward.tests.faults.suite.environment import ScenarioEnv
 from onward.tests.faults.suite.workers.group import SESSION_SECONDS, Worker, WorkerGroup
 from onward.tests.faults.suite.workers.plan import FaultPlan

@@ -27,11 +27,11 @@ from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
 from onward.streams.worker.logs import configure
-from onward.streams.worker.partition_processor import Stage
+from onward.streams.worker.stages import DELIVERY_STAGES
 from onward.tests.faults.suite.workers.plan import PORTION_ENTRIES
 
 GROUP_COMMIT = "before the group commit"
-POINTS = (*(stage.value for stage in Stage), GROUP_COMMIT)
+POINTS = (*(stage.value for stage in DELIVERY_STAGES), GROUP_COMMIT)
 
 
 def main(

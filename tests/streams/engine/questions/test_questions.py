@@ -18,7 +18,8 @@ from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.metrics import Metrics
 from onward.streams.replay.journal_replay import JournalReplay
 from onward.streams.topics import Topics
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig, Stage
+from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.streams.worker.stages import Stage
 from onward.tests.streams.engine.questions.stories import (
     FEATURES,
     HOUR_MS,

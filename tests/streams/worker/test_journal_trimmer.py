@@ -1,0 +1,183 @@
+"""A journal that ends: old records are deleted behind snapshots, and nothing else changes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onward.streams.errors import LedgerError
+from onward.streams.records import Record
+from onward.streams.replay.spec_history import SpecHistory
+from onward.streams.snapshots.store import Snapshots
+from onward.streams.worker.stages import CUT_STAGES, Stage
+from onward.tests.support.pipeline import dump, no_clock
+from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage, fold_uninterrupted, offsets, write_journal
+from onward.tests.support.tape import JOURNAL
+
+AGES_AGO_MS = 100 * 24 * 60 * 60 * 1000
+OLD = 28.0
+"""Days. The clock of the workers below is 100 days ahead, so that everything that was written is old."""
+
+pytestmark = pytest.mark.usefixtures("crashes")
+
+
+class Killed(BaseException):
+    """The end of a process."""
+
+
+def later() -> int:
+    """A worker's clock long after the journal was written."""
+    return no_clock() + AGES_AGO_MS
+
+
+def trimming(story, name, snapshots, *, days=OLD, kill_at=None):
+    def observe(stage: Stage) -> None:
+        if stage is kill_at:
+            raise Killed
+
+    return Worker(story, name, snapshots, 0, later, journal_days=days, observe=observe)
+
+
+def begin(story):
+    return story.run.broker.begins.get(JOURNAL, 0)
+
+
+async def fold_and_cut(worker, story, *ends):
+    """Open, and fold what the journal still holds up to each end; take a snapshot and cut there."""
+    start = await worker.open()
+    for end in ends:
+        if start < end:
+            assert begin(story) <= start
+            await worker.fold(start, end)
+            start = end
+        await worker.processor.take_snapshots()
+
+
+def test_old_records_go_up_to_the_oldest_snapshot_and_no_further(tmp_path, address):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=2)
+    worker = trimming(story, "first", snapshots)
+    asyncio.run(fold_and_cut(worker, story, FIRST, SECOND, SECOND + 1))
+    assert offsets(snapshots) == [SECOND + 1, SECOND]
+    assert begin(story) == SECOND
+    assert worker.count("onward_journal_begin_offset", partition="0") == SECOND
+
+
+@pytest.mark.parametrize("days", [101.5, None])
+def test_nothing_goes_that_is_young(tmp_path, address, days):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=2)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots, days=days), story, FIRST, SECOND))
+    assert begin(story) == 0
+
+
+@pytest.mark.attack
+def test_a_sender_cannot_keep_the_journal_by_a_time_in_the_future(tmp_path):
+    story = write_journal(tmp_path)
+    far = Record("outcomes", 0, 1_000_000, 2 * later(), None, b"no event", ())
+    asyncio.run(story.run.ingest([far]))
+    assert story.run.broker.logs[JOURNAL][-1].timestamp_ms == no_clock()
+
+
+def test_a_journal_that_is_empty_again_takes_nobody_by_surprise(tmp_path, address, uninterrupted):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
+    end = len(story.journal)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots), story, end))
+    # What is appended at the cut says which spec is in force, and nothing else.
+    assert begin(story) == end
+    story.run.broker.begins[JOURNAL] = len(story.run.broker.logs[JOURNAL])
+    second = Worker(story, "second", snapshots)
+    with pytest.raises(LedgerError, match=f"begins at offset {end + 1}, and there is neither"):
+        asyncio.run(second.open())
+    story.run.broker.begins[JOURNAL] = end
+    second = Worker(story, "second", snapshots)
+    assert asyncio.run(second.run()) == end
+    assert story.run.outputs() == uninterrupted[0]
+
+
+def test_a_snapshot_that_has_gone_bad_keeps_the_journal(tmp_path, caplog):
+    story, snapshots = write_journal(tmp_path), Snapshots(str(tmp_path / "snapshots"), keep=2)
+    worker = trimming(story, "first", snapshots, days=None)
+    asyncio.run(fold_and_cut(worker, story, FIRST, SECOND))
+    oldest = snapshots.listed(JOURNAL)[-1]
+    damage(tmp_path / "snapshots" / "journal-0" / oldest.file)
+    again = trimming(story, "first", snapshots)
+    asyncio.run(fold_and_cut(again, story, SECOND))
+    assert begin(story) == 0
+    assert again.count("onward_journal_cut_failures_total", partition="0") == 1
+    assert "the journal was not cut: its sha256 is" in caplog.text
+
+
+def test_without_snapshots_and_ledger_a_cut_journal_ends_the_worker(tmp_path, address):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots), story, SECOND))
+    alone = Worker(story, "second")
+    with pytest.raises(LedgerError, match=f"journal partition 0 begins at offset {SECOND}, and there is neither"):
+        asyncio.run(alone.open())
+    assert not alone.ledger.exists()
+
+
+def test_a_cut_journal_still_says_which_spec_is_in_force(tmp_path, address):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots), story, SECOND))
+    history = SpecHistory("loan")
+    for record in story.run.broker.logs[JOURNAL][begin(story) :]:
+        history.feed_journal(record)
+    assert history.has_begun
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Outputs and ledger of a worker that is never interrupted, over a journal that is never cut."""
+    with TemporaryDirectory() as folder:
+        return fold_uninterrupted(Path(folder))
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("fold"), st.integers(1, 4)),
+        st.tuples(st.just("kill"), st.sampled_from(CUT_STAGES)),
+        st.just(("lose ledger", None)),
+        st.just(("damage newest snapshot", None)),
+    ),
+    min_size=3,
+    max_size=8,
+)
+
+
+@pytest.mark.attack
+@given(STEPS, st.integers(2, 3))
+@settings(max_examples=25, deadline=None)
+def test_kills_lost_ledgers_and_bad_snapshots_lose_nothing_of_a_cut_journal(alone, steps, keep):
+    with TemporaryDirectory() as folder:
+        assert play(Path(folder), steps, keep) == alone
+
+
+def play(folder, steps, keep):
+    """Play the steps, each in a process of its own, then fold to the end; return outputs and ledger."""
+    story, snapshots = write_journal(folder), Snapshots(str(folder / "snapshots"), keep)
+    total, done, bad = len(story.journal), 0, set[str]()
+    for what, value in steps:
+        listed = snapshots.listed(JOURNAL)
+        if what == "lose ledger":
+            shutil.rmtree(folder / "w", ignore_errors=True)
+        elif what == "damage newest snapshot":
+            # One good one is left: without any and without a ledger, a cut journal ends the worker.
+            if {one.file for one in listed[1:]} - bad:
+                bad.add(listed[0].file)
+                damage(folder / "snapshots" / "journal-0" / listed[0].file)
+        else:
+            done = min(total, done + (value if what == "fold" else 1))
+            worker = trimming(story, "w", snapshots, kill_at=value if what == "kill" else None)
+            with suppress(Killed):
+                asyncio.run(fold_and_cut(worker, story, done))
+        assert begin(story) <= min((one.ledger.offset for one in snapshots.listed(JOURNAL)), default=0)
+    last = Worker(story, "w", snapshots)
+    last.journal = last.journal[:total]
+    asyncio.run(last.run())
+    return story.run.outputs(), dump(last.ledger)
