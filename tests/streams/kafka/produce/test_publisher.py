@@ -237,3 +237,20 @@ async def test_a_batch_waits_for_its_place_when_aiokafka_gives_up_early(broker, 
         monkeypatch.setattr(aiokafka.AIOKafkaProducer, "send_batch", impatient)
         await publisher.publish([out(topic, 1)])
     assert [int(record.value) for record in read_all(broker.options(), topic)] == [1]
+
+
+@pytest.mark.kafka
+async def test_the_beginning_of_a_partition_is_deleted_by_time_and_offset(real):
+    at = TopicPartition(real.topic(1), 0)
+    async with KafkaPublisher(real.options()) as publisher:
+        assert await publisher.first_offset_since(at, 0) == 0
+        for number in range(4):
+            await publisher.publish([out(at.topic, number * 1000)])
+        times = [await publisher.first_offset_since(at, NOW_MS + ms) for ms in (-1, 2000, 2001, 9000)]
+        assert times == [0, 2, 3, 4]
+        for cut in (2, 4):
+            await publisher.delete_before(at, cut)
+            assert await publisher.begin_offset(at) == cut
+        assert await publisher.tail(*at, number_of) == []
+        with pytest.raises(BrokerError, match="cannot be cut at offset 5"):
+            await publisher.delete_before(at, 5)
