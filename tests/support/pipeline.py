@@ -88,6 +88,7 @@ def build_program(
             "capacity": capacity,
             "promise": promise or {},
             "elicitation": elicitation,
+            "instances": {"publish": {**PLAIN, **(policy or {})}["generator"] == "instances"},
         },
         ProgramSpec,
     )
