@@ -59,7 +59,7 @@ test-slow: install ## the tests that play benchmarks
 	$(BIN)/pytest -n 2 -m slow
 
 attacks: install ## what somebody may send or announce to harm: the tests of the mark "attack"
-	$(BIN)/pytest $(PARALLEL) -m attack
+	$(BIN)/pytest $(PARALLEL) -m 'attack and not kafka'
 
 test-rl: .venv/rl ## train small agents with torch, and check that they learn
 	$(BIN)/pytest -m rl $$(grep -rl --include='test_*.py' 'mark\.rl' tests)

@@ -42,6 +42,12 @@ class Topics:
         """The topics that the engine writes. Each has exactly as many partitions as the journal."""
         return self._named("output")
 
+    def kept_days(self, topic: str) -> int | None:
+        """How long a topic keeps its records; None for the journal, which workers cut (``--journal-days``)."""
+        if topic == self.journal:
+            return None
+        return 7 if topic in (*self.inputs, self.dead_letters) else 28
+
     def of(self, kind: Kind) -> str:
         """The topic of an input or output kind."""
         assert kind.topic is not None, f"{kind.name} has no topic"
@@ -85,9 +91,7 @@ def plan(topics: Topics, partitions: int, replication: int) -> Iterator[TopicPla
     }
     least = {"max.message.bytes": RECORD_BYTES}
     daily = {**durable, "segment.ms": str(DAY_MS)}
-    for name in topics.inputs:
-        yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(7 * DAY_MS)}, least)
-    yield TopicPlan(topics.journal, partitions, replication, {**daily, "retention.ms": str(UNLIMITED)}, least)
-    for name in topics.outputs:
-        days = 7 if name == topics.dead_letters else 28
-        yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(days * DAY_MS)}, least)
+    for name in (*topics.inputs, topics.journal, *topics.outputs):
+        days = topics.kept_days(name)
+        retention_ms = UNLIMITED if days is None else days * DAY_MS
+        yield TopicPlan(name, partitions, replication, {**daily, "retention.ms": str(retention_ms)}, least)

@@ -353,6 +353,20 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             program=False,
         ),
         _flow(
+            "Ahead of the clock",
+            "Events too far ahead of the worker's clock to move time so far, by topic.",
+            "onward_events_ahead_total",
+            "topic",
+            program=False,
+        ),
+        _flow(
+            "Expired unread",
+            "Records that Kafka deleted before they were read, by topic.",
+            "onward_expired_records_total",
+            "topic",
+            program=False,
+        ),
+        _flow(
             "Repeats", "Events left out because they had been seen.", "onward_duplicates_total", "event", program=False
         ),
         _panel(

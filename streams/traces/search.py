@@ -53,10 +53,8 @@ class Retention:
 
     def end_ms(self, record: Record) -> int | None:
         """When a record is gone at the latest."""
-        if record.topic == self.topics.journal:
-            kept_ms = self.journal_ms
-        else:
-            kept_ms = 7 * DAY_MS if record.topic in self.topics.inputs else 28 * DAY_MS
+        days = self.topics.kept_days(record.topic)
+        kept_ms = self.journal_ms if days is None else days * DAY_MS
         return None if kept_ms is None else record.timestamp_ms + min(kept_ms + SEGMENT_MS, LONGEST_MS)
 
 
