@@ -53,6 +53,7 @@ from ..topics import DAY_MS, Topics
 from .handover import check_handover, check_not_handed_over, successor_of
 from .journal_trimmer import CUT_SECONDS, JournalTrimmer, Owned
 from .lease import always_valid
+from .portion_size import PortionSize
 from .processor_metrics import ProcessorMetrics
 from .spec_check import check_given_specs
 from .stages import Stage, ignore_stage
@@ -80,9 +81,9 @@ class ProcessorConfig:
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
     ``snapshot_seconds``. Journal records older than ``journal_days`` are deleted behind them, at most every
-    ``cut_seconds``; none where it is None. ``portion_entries`` events are folded, published and committed together;
-    more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal may hold;
-    None for any.
+    ``cut_seconds``; none where it is None. At most ``portion_entries`` events are folded, published and committed
+    together; more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal
+    may hold; None for any.
     """
 
     directory: Path
@@ -115,6 +116,7 @@ class _Partition:
     successor: EngineSpan | None
     open_recourses: Counter[str]
     is_unfinished: bool
+    portion: PortionSize
     scrub_from: float = 0.0
 
 
@@ -262,7 +264,7 @@ class PartitionProcessor:
                     await self._fold_and_commit(owned, entries)
                 raise
             entries.extend(read)
-            if len(entries) >= self._config.portion_entries:
+            if len(entries) >= owned.portion.entries:
                 await self._fold_and_commit(owned, entries)
                 entries = []
         if entries:
@@ -286,6 +288,7 @@ class PartitionProcessor:
             )
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
+        owned.portion.folded(len(entries), computed - started)
 
         # Step 3: publish the outputs that are not there yet; return when all are acknowledged.
         unpublished = unpublished_emissions(effects.emissions, owned.published, self._topics)
@@ -393,6 +396,7 @@ class PartitionProcessor:
         return _Partition(
             *(ledger, journal_end, state, generation, ledger.engine.header(), published),
             *(successor_of(marks), ledger.open_recourses(), state.is_unfinished),
+            PortionSize(self._config.portion_entries),
         )
 
     async def _check_handover(self, path: Path, ledger: LedgerMeta) -> None:
