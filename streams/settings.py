@@ -6,10 +6,11 @@ counts as absent. Secrets are masked wherever a settings object is printed.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, CliPositionalArg, NoDecode, SettingsConfigDict
 
@@ -277,6 +278,11 @@ class WorkerSettings(BrokerSettings):
         description="File with the models and specs that may be announced (docs/how-to/pin-models.md); any when "
         "absent.",
     )
+    skip: Names = Field(
+        (),
+        description="Forged record of the journal that a worker has refused, PARTITION:OFFSET: it is left out for "
+        "ever. Repeat the flag for several.",
+    )
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
     max_model_seconds: float = Field(
         LoadLimits.seconds,
@@ -307,6 +313,14 @@ class WorkerSettings(BrokerSettings):
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
     log_level: Annotated[LogLevel, BeforeValidator(_lower)] = Field("info", description="Lowest level that is logged.")
     log_format: LogFormat = Field("json", description="JSON lines for machines, text for people.")
+
+    @field_validator("skip")
+    @classmethod
+    def _are_places(cls, skip: tuple[str, ...]) -> tuple[str, ...]:
+        for place in skip:
+            if re.fullmatch(r"[0-9]{1,5}:[0-9]{1,18}", place) is None:
+                raise ValueError(f"{place!r}: give PARTITION:OFFSET of a record of the journal, such as 0:17")
+        return skip
 
     @model_validator(mode="after")
     def _cuts_behind_snapshots(self) -> Self:

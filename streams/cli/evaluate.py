@@ -17,7 +17,9 @@ from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
 from ..engine.portion import PreferenceUpdate
 from ..errors import UsageError
+from ..journal.forged_records import ForgedRecords
 from ..kafka import connection
+from ..kafka.admin.offsets import partition_offsets
 from ..kafka.client import EventReader
 from ..programs.assembly import assemble
 from ..programs.program import Program
@@ -37,6 +39,7 @@ from ..settings import EvaluateSettings
 from ..topics import Topics
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.forged_records import read_forged
 from .process.spec_history import OTHER_SPEC, in_force, read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
@@ -72,8 +75,10 @@ def run(args: Sequence[str]) -> int:
     target = _target(settings, program)
     with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
         answers = _answers(_records(reader), program)
+    with quiet_kafka_clients():
+        forged = read_forged(options, partition_offsets(options, [topics.journal]))
     with quiet_kafka_clients(), EventReader(options, [topics.journal]) as reader:
-        evaluation = _evaluate(_records(reader), program, target, topics, answers)
+        evaluation = _evaluate(_records(reader), program, target, topics, answers, forged)
     if settings.as_json:
         print(json.dumps(_as_json(evaluation, program, target), indent=2))
     else:
@@ -127,7 +132,12 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
 
 
 def _evaluate(
-    journal: Iterable[Record], program: Program, target: Program, topics: Topics, answers: Answers
+    journal: Iterable[Record],
+    program: Program,
+    target: Program,
+    topics: Topics,
+    answers: Answers,
+    forged: Mapping[int, ForgedRecords],
 ) -> PolicyEvaluation:
     evaluator = PolicyEvaluator(program, target)
     replays: dict[int, JournalReplay] = {}
@@ -137,7 +147,9 @@ def _evaluate(
             replay = replays.get(record.partition)
             if replay is None:
                 partition = TopicPartition(record.topic, record.partition)
-                replay = stack.enter_context(closing(JournalReplay(program, topics, partition, folder)))
+                replay = stack.enter_context(
+                    closing(JournalReplay(program, topics, partition, folder, forged.get(record.partition)))
+                )
                 replays[record.partition] = replay
             _add(evaluator, replay.feed(record), answers)
         for replay in replays.values():

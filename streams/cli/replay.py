@@ -29,6 +29,7 @@ from ..topics import Topics
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.forged_records import read_forged
 
 DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
 before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
@@ -73,7 +74,9 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
                 closing(OutputCheck(programs, topics, journal, ledger, published))
             )
         ahead = [own._replace(begin=max(own.begin, checks[own.partition].offset)) for own in offsets]
-        progress = ReadProgress(sum(max(0, own.end - own.begin) for own in ahead))
+        progress = ReadProgress(2 * sum(max(0, own.end - own.begin) for own in ahead))
+        for partition, forged in read_forged(options, ahead, progress.add).items():
+            checks[partition].forged = forged
         for difference in _differences(ahead, options, checks, progress):
             differing += 1
             first = first or difference

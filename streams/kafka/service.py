@@ -216,4 +216,10 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         None if settings.accept is None else AcceptedFile(settings.accept),
         settings.journal_days,
         min(CUT_SECONDS, settings.snapshot_minutes * 60),
+        frozenset(_place(place) for place in settings.skip),
     )
+
+
+def _place(text: str) -> tuple[int, int]:
+    partition, _, offset = text.partition(":")
+    return int(partition), int(offset)

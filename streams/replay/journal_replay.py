@@ -25,6 +25,7 @@ from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..errors import JournalCutError
 from ..journal.entries import NO_CASE, Entry
+from ..journal.forged_records import ForgedRecords
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
 from ..programs.program import Program
@@ -62,11 +63,19 @@ class ReplayedFate(Struct, frozen=True, gc=False):
 class JournalReplay:
     """Replays one journal partition for one program. Of other programs' events only the time counts.
 
-    ``directory`` is for the temporary ledger, and must be empty.
+    ``directory`` is for the temporary ledger, and must be empty. ``forged`` is what the journal says of forged records.
     """
 
-    def __init__(self, program: Program, topics: Topics, journal: TopicPartition, directory: Path) -> None:
-        self._program = program
+    def __init__(
+        self,
+        program: Program,
+        topics: Topics,
+        journal: TopicPartition,
+        directory: Path,
+        forged: ForgedRecords | None = None,
+    ) -> None:
+        self._program, self._journal = program, journal
+        self._forged = forged or ForgedRecords()
         self._ledger = Ledger(directory / f"{journal.partition}.sqlite", *journal)
         try:
             self._state = self._ledger.load({program.name: program}, required_topics(topics), WAITING_LIMIT)
@@ -84,7 +93,10 @@ class JournalReplay:
 
         Raise ``JournalCutError`` when the beginning of the journal is gone.
         """
-        if not self._state.offset and not self._entries and record.offset:
+        if self._forged.leaves_out(record.offset):
+            return
+        self._forged.check(self._journal, record.offset)
+        if not self._state.offset and not self._entries and record.offset > self._forged.next_offset(0):
             raise JournalCutError(
                 f"{record.topic} partition {record.partition} begins at offset {record.offset}: what came before is "
                 "needed too, and was deleted (`onward worker --journal-days`, or the topic's retention)"

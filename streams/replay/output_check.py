@@ -20,6 +20,7 @@ from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..errors import UsageError
 from ..journal.entries import Entry
+from ..journal.forged_records import ForgedRecords
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
 from ..outputs.emission import POSITION, Emission, OutputPosition, topic_of
@@ -109,6 +110,7 @@ class OutputCheck:
     """Folds a journal partition from where a ledger stands, and compares. ``compared`` counts outputs.
 
     ``ledger`` is the path of a ledger of this schema that may be written to; a new one begins where there is none.
+    ``forged`` is what the journal says of forged records, to be given before the first record is fed.
     """
 
     def __init__(
@@ -119,7 +121,8 @@ class OutputCheck:
         ledger: Path,
         published: PublishedOutputs,
     ) -> None:
-        self._topics, self._partition, self._published = topics, journal.partition, published
+        self._topics, self._journal, self._published = topics, journal, published
+        self.forged = ForgedRecords()
         self._ledger = Ledger(ledger, *journal)
         try:
             self._state = self._ledger.load(programs, required_topics(topics), WAITING_LIMIT)
@@ -141,13 +144,14 @@ class OutputCheck:
 
     def feed(self, record: Record) -> Iterator[Difference]:
         """Fold the next record of the journal, now or later; return the differences so far."""
-        if not self._entries and record.first_offset > self._state.offset:
+        if not self._entries and record.first_offset > self.forged.next_offset(self._state.offset):
             raise UsageError(
                 f"{record.topic} partition {record.partition} begins at offset {record.first_offset}, and the replay "
                 f"at {self._state.offset}: give --snapshots or --from-ledger, to begin later"
             )
-        if record.offset < self._state.offset:
+        if record.offset < self._state.offset or self.forged.leaves_out(record.offset):
             return
+        self.forged.check(self._journal, record.offset)
         self._entries += read_entries(record)
         if len(self._entries) >= PORTION_ENTRIES:
             yield from self.rest()
@@ -167,17 +171,18 @@ class OutputCheck:
             yield from self._compare(offset, emissions)
 
     def _compare(self, offset: int, emissions: Sequence[Emission]) -> Iterator[Difference]:
-        was = self._published.of(self._partition, offset)
+        partition = self._journal.partition
+        was = self._published.of(partition, offset)
         now = {(topic_of(one, self._topics), one.id): (one.number, one.value) for one in emissions}
         found = []
         for topic, id in was.keys() | now.keys():
-            if not self._published.compares(topic, self._partition, offset):
+            if not self._published.compares(topic, partition, offset):
                 continue
             self.compared += 1
             before, after = was.get((topic, id)), now.get((topic, id))
             if before is None or after is None or before[1] != after[1]:
                 number = (before or after or (0, b""))[0]
-                found.append(_difference(OutputPosition(offset, number), self._partition, topic, before, after))
+                found.append(_difference(OutputPosition(offset, number), partition, topic, before, after))
         yield from sorted(found)
 
 

@@ -29,9 +29,10 @@ from ..engine.state import PartitionState
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..engine.version import ENGINE_VERSION, EngineSpan
-from ..errors import BrokerError, HandoverError, LedgerError
+from ..errors import BrokerError, LedgerError
 from ..journal.engine_lines import check_declared_engine, engine_records
 from ..journal.entries import Entry, JournalPosition
+from ..journal.forged_records import ForgedRecords
 from ..journal.lines import read_entries
 from ..journal.width import check_width, checked_width
 from ..ledger.check import LedgerMeta
@@ -51,6 +52,7 @@ from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import DAY_MS, Topics
 from .handover import check_handover, check_not_handed_over, successor_of
+from .journal_gate import JournalGate
 from .journal_trimmer import CUT_SECONDS, JournalTrimmer, Owned
 from .lease import always_valid
 from .portion_size import PortionSize
@@ -83,7 +85,8 @@ class ProcessorConfig:
     ``snapshot_seconds``. Journal records older than ``journal_days`` are deleted behind them, at most every
     ``cut_seconds``; none where it is None. At most ``portion_entries`` events are folded, published and committed
     together; more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal
-    may hold; None for any.
+    may hold; None for any. ``skipped`` are records of the journal that were refused and are left out, by partition and
+    offset.
     """
 
     directory: Path
@@ -94,6 +97,7 @@ class ProcessorConfig:
     accepted: AcceptedFile | None = None
     journal_days: float | None = None
     cut_seconds: float = CUT_SECONDS
+    skipped: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass
@@ -117,6 +121,7 @@ class _Partition:
     open_recourses: Counter[str]
     is_unfinished: bool
     portion: PortionSize
+    forged: ForgedRecords
     scrub_from: float = 0.0
 
 
@@ -161,6 +166,7 @@ class PartitionProcessor:
         self._trimmer = JournalTrimmer(
             *(config.snapshots, keep_ms, publisher, metrics, clock_ms, wait_until_valid, observe, config.cut_seconds)
         )
+        self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, config.skipped)
         self._partitions: dict[int, _Partition] = {}
         self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()
@@ -183,7 +189,7 @@ class PartitionProcessor:
 
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Open the ledgers. The journal is read from where each of them stands."""
-        self._width = await self._checked_width()
+        self._width = self._gate.width = await self._checked_width()
         partitions = sorted(partitions)
         self._opening = frozenset(journal.partition for journal in partitions)
         for journal in partitions:
@@ -234,7 +240,7 @@ class PartitionProcessor:
         unread = [record for record in chunk if record.offset >= owned.state.offset]
         if not unread:
             return
-        if unread[0].first_offset > owned.state.offset:
+        if unread[0].first_offset > owned.forged.next_offset(owned.state.offset):
             raise LedgerError(
                 f"journal partition {unread[0].partition} continues at offset {unread[0].first_offset}, the ledger "
                 f"stands at {owned.state.offset}: records between are gone (its retention must be unlimited)"
@@ -242,7 +248,7 @@ class PartitionProcessor:
         replayed = [record for record in unread if record.offset < owned.journal_end]
         if replayed:
             await self._fold_in_portions(owned, replayed)
-            if owned.state.offset == owned.journal_end:
+            if owned.forged.next_offset(owned.state.offset) == owned.journal_end:
                 # A ledger that was rebuilt, or stood behind, knows only now how far its inputs have been read.
                 await self._check_inputs(owned.ledger, owned.state.positions)
                 await check_given_specs(self._programs, owned.state, self._publisher, self._topics)
@@ -254,12 +260,15 @@ class PartitionProcessor:
         # Step 1: read portions of whole records, because outputs are numbered within a record.
         entries: list[Entry] = []
         for record in records:
+            if owned.forged.leaves_out(record.offset):
+                continue
             read = read_entries(record)
             try:
                 check_not_handed_over(record.offset, owned.successor)
                 check_declared_engine(read)
-            except HandoverError:
-                # What stands before it is this engine's.
+                await self._gate.check(record, read, owned.forged, partial(self._check_input, owned))
+            except LedgerError:
+                # What stands before it can be used.
                 if entries:
                     await self._fold_and_commit(owned, entries)
                 raise
@@ -388,6 +397,7 @@ class PartitionProcessor:
         if state.offset == journal_end:
             await check_given_specs(self._programs, state, self._publisher, self._topics)
         await self._declare_engine(ledger, journal)
+        forged = await self._gate.open(journal, state.offset, journal_end)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
         behind = {"offset": state.offset, "behind": journal_end - state.offset}
@@ -397,6 +407,7 @@ class PartitionProcessor:
             *(ledger, journal_end, state, generation, ledger.engine.header(), published),
             *(successor_of(marks), ledger.open_recourses(), state.is_unfinished),
             PortionSize(self._config.portion_entries),
+            forged,
         )
 
     async def _check_handover(self, path: Path, ledger: LedgerMeta) -> None:
@@ -439,6 +450,10 @@ class PartitionProcessor:
                     "(`onward topics check`)"
                 )
         return width
+
+    async def _check_input(self, owned: _Partition, source: TopicPartition) -> None:
+        position = owned.state.positions.get(source)
+        await self._check_inputs(owned.ledger, {} if position is None else {source: position})
 
     async def _check_inputs(self, ledger: Ledger, folded: Mapping[TopicPartition, int]) -> None:
         """Refuse inputs that were deleted and created again: their records would count as folded already."""

@@ -20,6 +20,7 @@ from ...records import TopicPartition
 from ...replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ...topics import Topics
 from ..display.read_progress import ReadProgress
+from .forged_records import read_forged
 from .spec_history import in_force, read_spec_history
 
 
@@ -40,10 +41,11 @@ def replayed(
     journal = partition_offsets(options, [topics.journal])
     shard = shard_of(application, program.spec.shards)
     own = journal[partition_of(journal_key(program.name, shard), len(journal))]
-    progress = ReadProgress(own.end - own.begin)
+    progress = ReadProgress(2 * (own.end - own.begin))
+    forged = read_forged(options, [own], progress.add).get(own.partition)
     with TemporaryDirectory(prefix="onward-replay-") as folder:
         partition = TopicPartition(own.topic, own.partition)
-        with closing(JournalReplay(program, topics, partition, Path(folder))) as replay:
+        with closing(JournalReplay(program, topics, partition, Path(folder), forged)) as replay:
             for record in records_between(options, [own], progress.add):
                 yield from replay.feed(record)
             yield from replay.rest()

@@ -14,6 +14,7 @@ from ...records import TopicPartition
 from ...replay.spec_history import SpecHistory
 from ...topics import Topics
 from ..display.read_progress import ReadProgress
+from .forged_records import read_forged
 
 OTHER_SPEC = "program {!r} runs with another spec (sha256 {}): give its file as --spec"
 
@@ -33,9 +34,11 @@ def read_spec_history(program: str, topics: Topics, options: KafkaOptions) -> Sp
     history = SpecHistory(program)
     journal = partition_offsets(options, [topics.journal])
     own = [journal[partition_of(journal_key(program, 0), len(journal))]]
-    progress = ReadProgress(sum(one.end - one.begin for one in own))
+    progress = ReadProgress(2 * sum(one.end - one.begin for one in own))
+    forged = read_forged(options, own, progress.add)
     for record in records_between(options, own, progress.add):
-        history.feed_journal(record)
+        if record.offset not in forged[record.partition].refused:
+            history.feed_journal(record)
     ahead = [
         one._replace(begin=max(one.begin, history.read.get(TopicPartition(one.topic, one.partition), -1) + 1))
         for one in partition_offsets(options, [topics.specs])

@@ -27,6 +27,7 @@ from ..closing import close
 from ..consume.tail import begin_offset, end_offsets, first_offset_since, records_at, tail
 from ..options import LINGER_MS, KafkaOptions
 from ..patience import Patience
+from .latest_offsets import latest_offsets
 
 T = TypeVar("T")
 _Partition = tuple[str, int]
@@ -139,6 +140,9 @@ class KafkaPublisher:
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """The offset the next record of each partition will get; raise ``BrokerError`` when a topic does not exist."""
         wanted = list(partitions)
+        quick = await latest_offsets(self._producer.client, wanted)
+        if quick is not None:
+            return quick
         # A consumer would look for a missing topic until its timeout, and not name it.
         await preflight(self._options, sorted({partition.topic for partition in wanted}))
         return await end_offsets(self._options, wanted)

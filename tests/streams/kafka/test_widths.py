@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
 
 import confluent_kafka
@@ -11,13 +12,17 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from onward.schemas.events import Application
+from onward.schemas.headers import read_headers
+from onward.schemas.kinds import kinds
 from onward.streams import cli
 from onward.streams.errors import LedgerError
+from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.kafka import service
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.options import KafkaOptions
-from onward.streams.kafka.service import run_service
+from onward.streams.kafka.service import run_service, wall_clock_ms
+from onward.streams.records import Record
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics, plan
 from onward.tests.support.programs import POLICIES, write_programs
@@ -146,3 +151,31 @@ async def test_an_input_that_gets_more_partitions_is_read_on(cluster, tmp_path):
     stop.set()
     await running
     assert any(b"cleo" in record.value for record in told)
+
+
+@pytest.mark.kafka
+@pytest.mark.attack
+async def test_a_forged_record_of_the_journal_ends_the_worker_until_it_is_skipped(cluster, tmp_path):
+    there, stop = Installation(cluster, tmp_path), asyncio.Event()
+    running = asyncio.create_task(run_service(there.settings, signals=False))
+    await there.answer("ada", running)
+    person = Application("steps", "mallory", {"region": "north", "income": 1.0, "debts": 0})
+    headers = read_headers([("ce_id", b"mallory")])
+    record = Record(f"{there.prefix}applications", 0, 2**62, 0, None, msgspec.json.encode(person), ())
+    [forged] = pack_lines(there.topics.journal, 0, [line_of(headers, kinds["application"], record, record.value)])
+    with EventWriter(there.options) as writer:
+        writer.send(there.topics.journal, forged.value, timestamp_ms=wall_clock_ms(), partition=0)
+    with pytest.raises(
+        LedgerError, match=r"offset 4611686018427387904, which ends at offset 1; .*--skip 0:"
+    ) as refused:
+        await asyncio.wait_for(running, 60)
+    place = re.search(r"--skip (0:[0-9]+)", str(refused.value))[1]
+    for settings in (there.settings, there.settings.model_copy(update={"state_dir": tmp_path / "empty"})):
+        with pytest.raises(LedgerError, match=f"--skip {place} "):
+            await asyncio.wait_for(run_service(settings, signals=False), 60)
+    for settings in (there.settings.model_copy(update={"skip": (place,)}), there.settings):
+        stop = asyncio.Event()
+        running = asyncio.create_task(run_service(settings, signals=False, stop=stop))
+        await there.answer(f"after-{len(settings.skip)}", running)
+        stop.set()
+        await running
