@@ -121,7 +121,8 @@ class Installation:
         [path] = (self.folder / "state").glob("*.sqlite")
         states = {ledger_position(path): dump(path)}
         programs = assemble_all([load_program_spec(self.spec)])
-        reference = reference_run(programs, self.topics, self.read(self.topics.journal), states, self.folder / "again")
+        journal, inputs = self.read(self.topics.journal), self.read(*self.topics.inputs)
+        reference = reference_run(programs, self.topics, journal, states, self.folder / "again", inputs)
         findings = Findings()
         compare_outputs(self.read(*self.topics.outputs), reference.outputs, findings)
         named = [{str(position): state for position, state in found.items()} for found in (states, reference.dumps)]

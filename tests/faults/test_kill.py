@@ -164,7 +164,8 @@ class KilledWorker:
         states = {ledger_position(path): dump(path) for path in sorted((self.folder / "state").glob("*.sqlite"))}
         # The worker may have written a last tick while it stopped: the reference run ends where the ledgers do.
         journal = self.read([self.topics.journal])
-        reference = reference_run(self.programs, self.topics, journal, states, self.folder / "reference")
+        inputs = self.read(self.topics.inputs)
+        reference = reference_run(self.programs, self.topics, journal, states, self.folder / "reference", inputs)
         findings = Findings()
         compare_outputs(outputs, reference.outputs, findings)
         compare_states(

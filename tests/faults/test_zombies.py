@@ -103,7 +103,8 @@ class Takeover:
         states = {str(path): (ledger_position(path), dump(path)) for path in ledgers}
         positions = {position for position, _ in states.values()}
         journal = self.read([self.topics.journal])
-        reference = reference_run(self.programs, self.topics, journal, positions, self.folder / "reference")
+        inputs = self.read(self.topics.inputs)
+        reference = reference_run(self.programs, self.topics, journal, positions, self.folder / "reference", inputs)
         compare_outputs(self.read(self.topics.outputs), reference.outputs, findings)
         expected = {path: reference.dumps[position] for path, (position, _) in states.items()}
         compare_states({path: state for path, (_, state) in states.items()}, expected, findings)

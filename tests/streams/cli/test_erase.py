@@ -171,8 +171,6 @@ def records(broker, topic: str) -> list[Record]:
 
 
 def wait_for(holds: Callable[[], object]) -> None:
-    """Wait until something holds, for a minute."""
-    deadline = time.monotonic() + 60
+    """Wait until something holds."""
     while not holds():
-        assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from onward.schemas.kinds import kinds
-from onward.streams.cli import show
+from onward.streams.cli.display.happenings import in_words
 from onward.streams.engine import handlers
 from onward.streams.engine.cases import Status
 from onward.streams.engine.counts import COUNTS
@@ -128,7 +128,7 @@ def test_it_is_part_of_an_application_s_history_whatever_comes_at_the_same_time(
         history.feed(record)
     told = [happening.kind for happening in history.happenings]
     assert told == ["application", "model-decision", "recourse", "outcome", "reward", "withdrawal", "confirmation"]
-    [words] = show._in_words(history.happenings[5], {})
+    [words] = in_words(history.happenings[5], {})
     assert "withdrawal     withdrawals/0@0" in words
 
 
