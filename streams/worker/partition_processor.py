@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -86,7 +87,7 @@ class ProcessorConfig:
     ``cut_seconds``; none where it is None. At most ``portion_entries`` events are folded, published and committed
     together; more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal
     may hold; None for any. ``skipped`` are records of the journal that were refused and are left out, by partition and
-    offset.
+    offset. A record that moves time by more than ``far_future_ms`` beyond the worker's clock is refused.
     """
 
     directory: Path
@@ -98,6 +99,7 @@ class ProcessorConfig:
     journal_days: float | None = None
     cut_seconds: float = CUT_SECONDS
     skipped: frozenset[tuple[int, int]] = frozenset()
+    far_future_ms: float = math.inf
 
 
 @dataclass
@@ -166,7 +168,8 @@ class PartitionProcessor:
         self._trimmer = JournalTrimmer(
             *(config.snapshots, keep_ms, publisher, metrics, clock_ms, wait_until_valid, observe, config.cut_seconds)
         )
-        self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, config.skipped)
+        forgeries = config.skipped, config.far_future_ms
+        self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, *forgeries)
         self._partitions: dict[int, _Partition] = {}
         self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()

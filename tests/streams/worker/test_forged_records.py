@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from onward.schemas.events import Application
+from onward.schemas.events import Application, SourcePosition, Tick
 from onward.schemas.headers import read_headers
 from onward.schemas.kinds import kinds
 from onward.streams.engine.process import footprint, process
 from onward.streams.engine.timing.watermark import required_topics
 from onward.streams.errors import LedgerError, UsageError
 from onward.streams.ingest.ingest import Ingest
-from onward.streams.journal.lines import line_of, pack_lines, read_entries
+from onward.streams.journal.lines import line_of, pack_lines, read_entries, tick_line
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.replay.output_check import OutputCheck, PublishedOutputs
-from onward.streams.topics import Topics
+from onward.streams.topics import DAY_MS, Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.tests.support.comparison import dump
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program, no_clock
@@ -45,13 +45,17 @@ class Broker(MemoryBroker):
         self.asked += 1
         return {at: self.sent[at] if at.topic in TOPICS.inputs else len(self.logs[at]) for at in partitions}
 
+    async def records_at(self, wanted):
+        places = [(at, offset) for at, offsets in wanted.items() for offset in offsets if offset < len(self.logs[at])]
+        return {(*at, offset): self.logs[at][offset] for at, offset in places}
+
 
 class Installation:
     """Topics, and the workers that read them one after the other."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, **program):
         self.folder, self.broker, self.sender = folder, Broker(), Sender()
-        self.programs = {"loan": build_program()}
+        self.programs = {"loan": build_program(**program)}
 
     async def send(self, *names):
         """Ingest an application of each."""
@@ -153,6 +157,36 @@ def test_lines_from_nowhere_are_refused(tmp_path, offset, source, why):
             await there.fold()
         await there.fold(skipped=frozenset({(0, forged)}))
         assert there.answered() == ["ada"]
+
+    asyncio.run(go())
+
+
+@pytest.mark.attack
+def test_time_that_no_ingest_has_journaled_closes_no_windows(tmp_path):
+    """It is refused by the worker's clock alone, so that is journaled only with ``--skip``."""
+    sources = tuple(SourcePosition(topic, 0, no_clock() + 10 * DAY_MS) for topic in TOPICS.inputs)
+
+    async def forged(folder):
+        there = Installation(folder, window={"time": "P7D"})
+        await there.send("ada")
+        await there.broker.publish(list(pack_lines(*JOURNAL, [tick_line(Tick(sources), START_MS)])))
+        await there.send("bob")
+        return there, 2
+
+    async def go():
+        there, tick = await forged(tmp_path / "attacked")
+        await there.fold()
+        assert there.broker.logs[TOPICS.rewards, 0]
+        there, tick = await forged(tmp_path / "defended")
+        before = len(there.journal)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match=rf"moves time 9\.0 days further .*--skip 0:{tick} "):
+                await there.fold(far_future_ms=DAY_MS)
+        assert len(there.journal) == before
+        await there.fold(skipped=frozenset({(0, tick)}), far_future_ms=DAY_MS)
+        await there.fold("another", far_future_ms=DAY_MS)
+        assert there.answered() == ["ada", "bob"]
+        assert not there.broker.logs[TOPICS.rewards, 0]
 
     asyncio.run(go())
 
