@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from msgspec import UNSET, Struct
@@ -163,13 +163,19 @@ class Fold:
     def cases_naming(self, program: str, text: str) -> list[Case]:
         """The cases of a program that name this application or applicant, by the names of the cases.
 
-        The entry must have declared it (``Footprint.may_touch_all_of``).
+        The entry must have declared it (``Footprint.may_touch_all_of``), or read them (``read_naming``).
         """
         known = [self.case(key) for key in self.cases if key.program == program]
         naming = [
             case for case in known if case is not None and text in (case.key.application, case.applicant, case.previous)
         ]
         return sorted(naming, key=lambda case: case.key)
+
+    def read_naming(self, program: str, names: Collection[str]) -> None:
+        """Read the cases that name one of these applications or applicants, which no entry could declare."""
+        for case in self.view.read_naming(program, names):
+            if case.key not in self.cases:
+                self.cases[case.key], self._timers_before[case.key] = case, timer_of(case)
 
     def read_steps(self, shard: tuple[str, int], first: int, until: int) -> Sequence[Timer]:
         """Timers of a shard's steps that are at rest, with their cases."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,7 +66,8 @@ class LedgerView:
 
     What else is needed is known only when it is due. ``read_cases`` reads cases of a program by their names,
     ``read_steps`` the timers of a shard's later steps, and ``rows`` those of the tables that kinds of state have.
-    ``read_processed`` reads the processed events of a case.
+    ``read_processed`` reads the processed events of a case, ``read_naming`` the cases of a program that name one of
+    these applications or applicants.
     """
 
     cases: Mapping[CaseKey, Case]
@@ -78,6 +79,7 @@ class LedgerView:
     read_steps: StepTimers
     rows: RowReader
     read_processed: Callable[[CaseKey], Mapping[ProcessedEvent, int]]
+    read_naming: Callable[[str, Collection[str]], Iterable[Case]]
 
 
 class PreferenceUpdate(NamedTuple):

@@ -161,7 +161,7 @@ class Ledger:
                 cases.update((case.key, case) for case in self._naming(name, touched.named[name]))
             steps = _last_steps(state, touched)
             timers, processed = list(self._due(state, touched, steps)), self._processed(touched)
-        readers = self._read_cases, self._read_steps, self._rows, self._read_processed
+        readers = self._read_cases, self._read_steps, self._rows, self._read_processed, self._read_naming
         return LedgerView(cases, timers, steps, processed, models, *readers)
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
@@ -277,6 +277,10 @@ class Ledger:
     def _read_cases(self, program: str, applications: Sequence[str]) -> Iterator[Case]:
         with ledger_errors(self.path):
             yield from self._cases(program, sorted(applications))
+
+    def _read_naming(self, program: str, names: Collection[str]) -> Iterator[Case]:
+        with ledger_errors(self.path):
+            yield from self._naming(program, names)
 
     def _naming(self, program: str, names: Collection[str]) -> Iterator[Case]:
         """The cases that name one of these applications or applicants: all are read, since no index has applicants."""

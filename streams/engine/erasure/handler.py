@@ -59,6 +59,9 @@ def _erase(entry: Entry, event: RawErasure, program: Program, fold: Fold) -> Wit
         withdrawn.promises += withdraw_promises(program, None, event.applicant, fold)
     for case in own:
         withdraw_case(case, program, withdrawn, fold)
+    # Others may follow an application of the applicant's, which only its case names.
+    if followed := set(applications) - {_name_of(event)}:
+        fold.read_naming(program.name, followed)
     for application in applications:
         for case in fold.cases_naming(program.name, application):
             forget_previous(case, program, fold)

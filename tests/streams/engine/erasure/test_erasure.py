@@ -132,12 +132,14 @@ def test_all_of_an_applicant_goes_and_what_they_send_later_is_new(tmp_path):
     assert holds(ledger, "behind") == []
 
 
-def test_a_case_that_follows_an_erased_one_does_not_name_it(tmp_path):
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("person", [{"application": "canary"}, {"applicant": "somebody"}])
+def test_a_case_that_follows_an_erased_one_does_not_name_it(tmp_path, person, is_cut):
     story = tape(tmp_path, decisions="external", **TIMED)
-    story.applies("canary")
+    story.send("applications", Application("loan", "canary", POOR, "somebody"), 0, "a-canary")
     story.send("applications", Application("loan", "back", POOR, None, "canary"), MINUTE_MS, "a-back")
-    erase(story, 2 * MINUTE_MS, "canary")
-    ledger = story.fold()
+    erase(story, 2 * MINUTE_MS, **person)
+    ledger = story.fold(parts=[[record] for record in story.journal] if is_cut else None)
     assert [(case.key.application, case.previous, case.status) for case in cases(ledger)] == [
         ("back", None, Status.AWAITING_DECISION)
     ]
