@@ -37,11 +37,17 @@ def ledger_position(ledger: Path) -> LedgerPosition:
     return LedgerPosition(meta["partition"], meta["offset"])
 
 
+_OF_ITS_WORKER = tuple(
+    f"INSERT INTO \"meta\" VALUES('{name}'," for name in ("generation", "engine", "engine_since", "unscrubbed")
+)
+"""How often a ledger was opened, by which version, and whether its file was written anew: not what it holds."""
+
+
 def dump(ledger: Path) -> Dump:
-    """Dump a ledger, sorted, without its generation (it counts starts) and with programs by name."""
-    by_query = tuple(f'INSERT INTO "{table}"' for table in _QUERIES)
+    """Dump a ledger, sorted, without what its worker says of itself and with programs by name."""
+    left_out = (*(f'INSERT INTO "{table}"' for table in _QUERIES), *_OF_ITS_WORKER)
     with closing(sqlite3.connect(ledger)) as db:
-        lines = [line for line in db.iterdump() if "'generation'" not in line and not line.startswith(by_query)]
+        lines = [line for line in db.iterdump() if not line.startswith(left_out)]
         for table, query in _QUERIES.items():
             lines += [f"{table} {row}" for row in db.execute(query)]
         return sorted(lines)

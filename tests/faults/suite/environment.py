@@ -52,6 +52,7 @@ class ScenarioEnv:
     is given up when nothing has changed for ``stall_seconds``. ``random`` draws the faults. ``zombies`` counts workers
     that were suspended until another worker had taken their partitions over. ``refused`` counts good records that
     became dead letters. A scenario sets ``may_refuse_records`` or ``may_damage_snapshots`` where that is no surprise.
+    It adds to ``expired`` the input records that it has deleted: nothing need come of them.
     """
 
     context: SuiteContext
@@ -65,6 +66,7 @@ class ScenarioEnv:
     refused: int = 0
     may_refuse_records: bool = False
     may_damage_snapshots: bool = False
+    expired: list[Record] = field(default_factory=list)
     surprises: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -175,6 +177,12 @@ class ScenarioEnv:
     # --- the end --------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
+        """Let the workers catch up, and stop them."""
+        self.catch_up()
+        for group in self.groups:
+            group.stop()
+
+    def catch_up(self) -> None:
         """Stop the faults; wait until all inputs are processed, or nothing has changed for ``stall_seconds``.
 
         All inputs are processed when no required output is missing, and every partition has a snapshot and a ledger
@@ -188,37 +196,37 @@ class ScenarioEnv:
         while not self.sender.is_done:
             self._run_for(_POLL_SECONDS)
         self.sender.finish()
-        expected = expected_outputs(self.context.programs, self.topics, self._inputs())
+        expected = expected_outputs(self.context.programs, self.topics, self._inputs(), PARTITIONS)
         outputs: list[Record] = []
         timeout = StallTimeout(self.stall_seconds, max_seconds=MAX_WAIT_SECONDS)
         with EventReader(self.options, self.topics.outputs) as reader:
             while True:
                 outputs += read_to_end(reader)
                 missing = len(observe_outputs(expected, self.topics, outputs).missing)
-                is_done = not missing and self._ledgers_cover(outputs) and all(self.listed_snapshots())
+                is_done = not missing and self.ledgers_cover(outputs) and all(self.listed_snapshots())
                 if is_done or not timeout.keep_waiting((missing, len(outputs))):
                     break
                 self.context.progress.update(f"waits for {missing} of {len(outputs)}")
                 self._run_for(_POLL_SECONDS)
-        for group in self.groups:
-            group.stop()
 
     def check(self) -> Findings:
         """Compare with the outputs that the inputs require, and with a reference run over the same journal."""
         findings = Findings()
         inputs, outputs = self._inputs(), self.read(self.topics.outputs)
-        stored = {(record.topic, identity_of(record.headers)) for record in inputs}
+        all_inputs = [*inputs, *self.expired]
+        stored = {(record.topic, identity_of(record.headers)) for record in all_inputs}
         findings.lost |= {
             f"input {sent.identity}" for sent in self.sender.sent if (sent.topic, sent.identity) not in stored
         }
-        observed = observe_outputs(expected_outputs(self.context.programs, self.topics, inputs), self.topics, outputs)
+        expected_names = expected_outputs(self.context.programs, self.topics, inputs, PARTITIONS)
+        observed = observe_outputs(expected_names, self.topics, outputs)
         findings.lost |= observed.missing
         self.refused = len(observed.refused)
         states = self._states()
         journal = self.read([self.topics.journal])
         positions = {position for position, _ in states.values()}
         folder = self.folder / "reference"
-        reference = reference_run(self.context.programs, self.topics, journal, positions, folder, inputs)
+        reference = reference_run(self.context.programs, self.topics, journal, positions, folder, all_inputs)
         compare_outputs(outputs, reference.outputs, findings)
         expected = {name: reference.dumps[position] for name, (position, _) in states.items()}
         for partition in set(range(PARTITIONS)) - {position.partition for position in positions}:
@@ -249,7 +257,7 @@ class ScenarioEnv:
                 paths.append(copy)
         return {str(path.relative_to(path.parents[1])): (ledger_position(path), dump(path)) for path in paths}
 
-    def _ledgers_cover(self, outputs: Iterable[Record]) -> bool:
+    def ledgers_cover(self, outputs: Iterable[Record]) -> bool:
         """Return whether every partition has a ledger behind its outputs. One may still be replaying the journal."""
         deduplicator = Deduplicator()
         for record in outputs:

@@ -15,6 +15,8 @@ from onward.schemas.events import (
     Application,
     DeadLetter,
     Decision,
+    Erased,
+    Erasure,
     ModelDecision,
     NoRecourse,
     Outcome,
@@ -24,6 +26,9 @@ from onward.schemas.events import (
     Reward,
     Threshold,
 )
+from onward.schemas.kinds import ce_type
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.entries import journal_key
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.streams.topics import Topics
@@ -35,9 +40,12 @@ POISON = b"poison"
 CLOSING = ("rewarded", "censored", "unseen")
 """Fates that close a recourse."""
 
+_RECEIPT = ce_type(Erased).encode()
+
 _application = msgspec.json.Decoder(Application).decode
 _decision = msgspec.json.Decoder(Decision).decode
 _outcome = msgspec.json.Decoder(Outcome).decode
+_erasure = msgspec.json.Decoder(Erasure).decode
 _answer = msgspec.json.Decoder(Recourse | NoRecourse).decode
 _reward = msgspec.json.Decoder(Reward).decode
 _model_decision = msgspec.json.Decoder(ModelDecision).decode
@@ -69,12 +77,15 @@ class ExpectedOutputs:
 
     ``answers`` has one entry for each rejected applicant: the positions of the records that were sent for it.
     ``decided`` has one for each applicant of a program that decides by its own model, whose decision is published.
+    What is about ``erased`` people, by the name of their answer, is not required. Each erasure has ``receipts``.
     """
 
     answers: Mapping[str, set[RecordPosition]]
     decided: Mapping[str, set[RecordPosition]]
     outcomes: Mapping[str, SentOutcome]
     poison: set[RecordPosition]
+    erased: set[str]
+    receipts: set[str]
 
 
 @dataclass
@@ -85,13 +96,19 @@ class ObservedOutputs:
     refused: set[str] = field(default_factory=set)
 
 
-def expected_outputs(programs: Mapping[str, Program], topics: Topics, inputs: Iterable[Record]) -> ExpectedOutputs:
-    """Derive the required outputs from the input topics, and from foreign records in the journal."""
+def expected_outputs(
+    programs: Mapping[str, Program], topics: Topics, inputs: Iterable[Record], width: int = 1
+) -> ExpectedOutputs:
+    """Derive the required outputs from the input topics, and from foreign records in the journal.
+
+    ``width`` is the journal's number of partitions.
+    """
     applied: dict[str, dict[str, Application]] = defaultdict(dict)
     rejected: set[str] = set()
     positions: dict[str, set[RecordPosition]] = defaultdict(set)
     outcomes: dict[str, SentOutcome] = {}
     poison: set[RecordPosition] = set()
+    erasures: dict[RecordPosition, Erasure] = {}
     for record in inputs:
         position, value = RecordPosition(record.topic, record.partition, record.offset), record.value or b""
         if (record.key or b"").startswith(POISON):
@@ -110,17 +127,26 @@ def expected_outputs(programs: Mapping[str, Program], topics: Topics, inputs: It
             outcome = _outcome(value)
             identity = dict(record.headers)["ce_id"].decode()
             outcomes.setdefault(identity, SentOutcome(_answer_to(outcome), set())).positions.add(position)
+        elif record.topic == topics.erasures:
+            erasures[position] = _erasure(value)
     decided: set[str] = set()
     for name, applications in applied.items():
         if programs[name].spec.decisions == "model":
             decided |= {_answer_to(application) for application in applications.values()}
         if programs[name].spec.decisions == "model" and not programs[name].closes_rounds:
             rejected |= _rejected(programs[name], list(applications.values()))
+    erased = set().union(*(_erased(event, applied[event.program]) for event in erasures.values()))
     return ExpectedOutputs(
-        {identity: positions[identity] for identity in sorted(rejected)},
-        {identity: positions[identity] for identity in sorted(decided)},
-        outcomes,
+        {identity: positions[identity] for identity in sorted(rejected - erased)},
+        {identity: positions[identity] for identity in sorted(decided - erased)},
+        {identity: one for identity, one in outcomes.items() if one.answer not in erased},
         poison,
+        erased,
+        {
+            f"erased/{at.topic}/{at.partition}/{at.offset}/{partition_of(journal_key(event.program, shard), width)}"
+            for at, event in erasures.items()
+            for shard in range(programs[event.program].spec.shards)
+        },
     )
 
 
@@ -131,7 +157,8 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
     closed: set[str] = set()
     rewarded_outcomes: set[str] = set()
     dead_letters: set[RecordPosition] = set()
-    promised = ObservedPromises()
+    receipts: set[str] = set()
+    promised = ObservedPromises(expected.erased)
     for record in outputs:
         value = record.value or b""
         if record.topic == topics.recourse:
@@ -142,6 +169,8 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
                     continue
             answers[_answer_to(answer)] = answer
             steps[answer.program, answer.shard] = max(answer.step, steps[answer.program, answer.shard])
+        elif record.topic == topics.rewards and dict(record.headers)["ce_type"] == _RECEIPT:
+            receipts.add(dict(record.headers)["ce_id"].decode())
         elif record.topic == topics.rewards:
             reward = _reward(value)
             rewarded_outcomes.add(reward.outcome or "")
@@ -156,6 +185,7 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
             promised.add(record, topics)
     required = {**expected.answers, **{one: expected.decided.get(one, set()) for one in promised.rejected}}
     observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters})
+    observed.missing |= expected.receipts - receipts
     for identity, positions in required.items():
         if identity not in answers:
             (observed.refused if positions & dead_letters else observed.missing).add(identity)
@@ -173,7 +203,7 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
     observed.missing |= {
         f"reward/{answer.program}/{answer.application}"
         for identity, answer in answers.items()
-        if isinstance(answer, Recourse) and identity not in closed and _must_be_closed(answer, steps)
+        if isinstance(answer, Recourse) and identity not in closed | expected.erased and _must_be_closed(answer, steps)
     }
     return observed
 
@@ -183,8 +213,10 @@ class ObservedPromises:
     """What was published of decisions, rounds and promises: decisions by application, closed rounds, ended promises.
 
     ``opened`` and ``ended`` are the options of each event that opens or ends some, with the name of the answer.
+    Of ``erased`` people nothing more is published.
     """
 
+    erased: set[str] = field(default_factory=set)
     decisions: dict[str, ModelDecision] = field(default_factory=dict)
     thresholds: dict[tuple[str, int], Threshold] = field(default_factory=dict)
     promises: dict[str, PromiseChange] = field(default_factory=dict)
@@ -210,7 +242,8 @@ class ObservedPromises:
     @property
     def rejected(self) -> set[str]:
         """Who was rejected, and must have an answer."""
-        return {identity for identity, decision in self.decisions.items() if not decision.approved}
+        rejected = {identity for identity, decision in self.decisions.items() if not decision.approved}
+        return rejected - self.erased
 
     def faults(self, answers: Mapping[str, Recourse | NoRecourse]) -> set[str]:
         """Rounds with more approved than places or without a threshold, and promises that have not ended."""
@@ -222,7 +255,7 @@ class ObservedPromises:
         return found | {
             f"promise/{identity}"
             for identity, answer in answers.items()
-            if answer.until_round is not UNSET and identity not in self.promises
+            if answer.until_round is not UNSET and identity not in self.promises.keys() | self.erased
         }
 
     def open(self, record: Record, answer: Recourse) -> None:
@@ -234,13 +267,21 @@ class ObservedPromises:
     def open_options(self) -> set[str]:
         """Promised options that have not ended as often as they were opened."""
         opened, ended = (Counter(chain.from_iterable(one.values())) for one in (self.opened, self.ended))
-        return {f"end of option {id} of {identity}" for identity, id in opened - ended}
+        return {f"end of option {id} of {identity}" for identity, id in opened - ended if identity not in self.erased}
 
 
 def _rejected(program: Program, applications: list[Application]) -> set[str]:
     features = program.codec.encode_many([application.features for application in applications])
     approved = program.approves(program.bundle.model.score(features))
     return {_answer_to(one) for one, is_approved in zip(applications, approved, strict=True) if not is_approved}
+
+
+def _erased(event: Erasure, applied: Mapping[str, Application]) -> set[str]:
+    """Whose answers are not required. What an erased applicant sends later may still be answered."""
+    applications = {
+        name for name, one in applied.items() if one.applicant is not None and one.applicant == event.applicant
+    }
+    return {f"{ANSWER}{event.program}/{name}" for name in applications | set(filter(None, [event.application]))}
 
 
 def _must_be_closed(recourse: Recourse, steps: Mapping[tuple[str, int], int]) -> bool:

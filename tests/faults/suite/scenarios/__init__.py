@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from onward.tests.faults.suite.environment import TURNS_PER_SECOND, ScenarioEnv
-from onward.tests.faults.suite.scenarios import clocks, corruption, disks, floods, kills, outages, repeats, zombies
+from onward.tests.faults.suite.scenarios import (
+    clocks,
+    corruption,
+    disks,
+    erasures,
+    expired,
+    floods,
+    kills,
+    outages,
+    repeats,
+    zombies,
+)
 
 
 def _available() -> None:
@@ -50,4 +61,6 @@ SCENARIOS = (
     Scenario(clocks.clock_jumps),
     Scenario(floods.poison_records),
     Scenario(repeats.repeated_and_shuffled_input, is_shuffled=True),
+    Scenario(erasures.erased_people),
+    Scenario(expired.expired_inputs),
 )
