@@ -16,6 +16,7 @@ from onward.tests.faults.suite.scenarios import (
     kills,
     outages,
     repeats,
+    widths,
     zombies,
 )
 
@@ -63,4 +64,5 @@ SCENARIOS = (
     Scenario(repeats.repeated_and_shuffled_input, is_shuffled=True),
     Scenario(erasures.erased_people),
     Scenario(expired.expired_inputs),
+    Scenario(widths.raised_partitions),
 )
