@@ -72,10 +72,16 @@ def lacks_value(letter: DeadLetter) -> bool:
 
 def with_record(letter: DeadLetter, record: Record | None) -> DeadLetter:
     """The letter with the value and key of its (first) record, None where its topic does not hold it any more."""
-    if record is None or record.unread is not None:
+    if record is None or record.unread is not None or not _is_of(letter, record):
         return replace(letter, detail=f"{letter.detail} (the record is no longer in {letter.topic})")
     value = None if record.value is None else record.value[:VALUE_BYTES]
     return replace(letter, value=value, key=record.key and record.key[:KEY_BYTES], headers=_headers(record))
+
+
+def _is_of(letter: DeadLetter, record: Record) -> bool:
+    """Whether a letter can be about this record: another may stand there in a topic that was made again."""
+    value = record.value or b""
+    return letter.count is not UNSET or hashlib.sha256(value).hexdigest() == letter.sha256
 
 
 def dead_letter_of_record(record: Record, reason: str, detail: str, limit: int) -> DeadLetter:

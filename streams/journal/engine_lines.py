@@ -25,11 +25,11 @@ _NAME = re.compile(r"onward-engine-[0-9]{1,9}")
 _NOTHING = "0" * 64
 
 
-def engine_records(journal: str, partition: int, version: int, now_ms: int) -> Iterator[OutRecord]:
+def engine_records(journal: str, partition: int, version: int, now_ms: int, width: int) -> Iterator[OutRecord]:
     """The journal records that declare an engine."""
     line = spec_line(RawSpec(f"onward-engine-{version}", Raw(b"{}"), _NOTHING), _NOTHING, now_ms)
-    yield from pack_lines(journal, partition, [tick_line(Tick(()), now_ms)] * PORTION_LINES)
-    yield from pack_lines(journal, partition, [line])
+    yield from pack_lines(journal, partition, [tick_line(Tick(()), now_ms)] * PORTION_LINES, width)
+    yield from pack_lines(journal, partition, [line], width)
 
 
 def engine_of(entry: Entry) -> int | None:

@@ -39,7 +39,8 @@ _AGAIN = "spec-in-force"
 def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_ms: int = MOST_MS) -> Journaled:
     """The line of an event that was read from an input topic. ``data`` is its JSON.
 
-    It moves the clock of its partition to its event time, but never beyond ``latest_ms``.
+    It moves the clock of its partition to its event time, but never beyond ``latest_ms``. An erasure, which moves none,
+    counts for what was sent up to then.
     """
     time_ms = event_time_ms(event, record)
     return Journaled(
@@ -52,7 +53,7 @@ def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_m
         record.partition,
         record.offset,
         event.source,
-        latest_ms if kind.clocks and time_ms > latest_ms else None,
+        latest_ms if (kind.clocks or kind.about == "person") and time_ms > latest_ms else None,
     )
 
 

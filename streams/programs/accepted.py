@@ -77,7 +77,7 @@ class AcceptedFile:
         with self._lock:
             try:
                 if (seen := _stamp(self.path)) != self._seen:
-                    self._seen, self._listed = seen, _read(self.path)
+                    self._seen, self._listed = seen, _read(self.path, is_whole=True)
             except UsageError as error:
                 log.error("the list of --accept cannot be read: the last one holds", extra={"error": str(error)})
             return self._listed
@@ -91,7 +91,8 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _read(path: Path) -> Listed:
+def _read(path: Path, *, is_whole: bool = False) -> Listed:
+    """The list in a file. With ``is_whole`` it must not be one that is being written: empty, or cut within a line."""
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_BYTES + 1).decode()
@@ -101,6 +102,8 @@ def _read(path: Path) -> Listed:
         raise UsageError(f"--accept {path}: is no UTF-8") from None
     if len(text) > LARGEST_BYTES:
         raise UsageError(f"--accept {path}: is larger than {LARGEST_BYTES} bytes")
+    if is_whole and not text.endswith("\n"):
+        raise UsageError(f"--accept {path}: is not written to its end")
     listed: dict[tuple[str, str], list[str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not (words := line.partition("#")[0].strip()):

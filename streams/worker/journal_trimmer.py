@@ -112,7 +112,8 @@ class JournalTrimmer:
     async def _repeat_specs(self, journal: TopicPartition, programs: Iterable[Program]) -> None:
         now_ms = self.clock_ms()
         lines = [spec_again_line(spec_event(program), program.sha256, now_ms) for program in programs]
-        await self.publisher.publish(list(pack_lines(*journal, lines)))
+        width = await self.publisher.partitions(journal.topic)
+        await self.publisher.publish(list(pack_lines(*journal, lines, width)))
 
 
 async def _check_again(snapshot: Snapshot, ledger: Path, snapshots: Snapshots) -> None:

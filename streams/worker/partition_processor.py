@@ -420,7 +420,7 @@ class PartitionProcessor:
     async def _declare_engine(self, ledger: Ledger, journal: TopicPartition) -> None:
         """Declare in the journal that another engine goes on from here, where one has folded before."""
         if ledger.committed[0] and ledger.engine.version != ENGINE_VERSION:
-            await self._publisher.publish(list(engine_records(*journal, ENGINE_VERSION, self._clock_ms())))
+            await self._publisher.publish(list(engine_records(*journal, ENGINE_VERSION, self._clock_ms(), self._width)))
 
     async def _high_water_marks(self, partition: int) -> dict[str, HighWaterMark]:
         return {topic: await self._high_water_mark(topic, partition) for topic in self._topics.outputs}

@@ -8,8 +8,7 @@ from ....schemas.events import RawApplication
 from ...journal.entries import Entry
 from ..contract import Gate
 from ..fold import Fold
-from .state import Erasures, erased_name, remember_erased
-from .withdrawal import forget_waiting
+from .state import Erasures, erased_name
 
 
 class ErasureGate(Gate):
@@ -28,15 +27,8 @@ class ErasureGate(Gate):
         return erased_name(program, "application", application, fold) is not None or _applicant_was_erased(entry, fold)
 
     def leave_out(self, entry: Entry, fold: Fold) -> None:
-        """Count it. Events that name the application of an erased applicant are left out from now on, too."""
-        program, application = entry.key
-        fold.count("erased_events", program, entry.kind.name)
-        if _applicant_was_erased(entry, fold):
-            state = fold.state.get(Erasures, program)
-            assert state is not None, "somebody was erased"
-            of_program = fold.state.program(program)
-            remember_erased(of_program, "application", application, state.key, entry.time_ms, None, fold)
-            forget_waiting(entry.key, fold)
+        """Count it. Nothing follows for the name of its application, which may be another applicant's."""
+        fold.count("erased_events", entry.key.program, entry.kind.name)
 
 
 def _applicant_was_erased(entry: Entry, fold: Fold) -> bool:

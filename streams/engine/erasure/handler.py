@@ -81,7 +81,9 @@ def _is_meant(case: Case, event: RawErasure) -> bool:
 
 
 def _remember(entry: Entry, event: RawErasure, program: Program, named: Named, name: str, fold: Fold) -> None:
-    until_ms = entry.time_ms if named == "applicant" else None
+    until_ms = None
+    if named == "applicant":
+        until_ms = entry.time_ms if entry.clock_ms is None else entry.clock_ms
     remember_erased(program, named, name, event.key, entry.time_ms, until_ms, fold)
 
 

@@ -19,7 +19,7 @@ from .tolerant_records import read_tolerantly
 
 T = TypeVar("T")
 
-_CLOSE = 1000
+_CLOSE = 20
 """Offsets between two records that are read in one go."""
 _POLL_MS = 200
 _STOP_SECONDS = 3.0

@@ -6,6 +6,7 @@ Nothing of it depends on the values of a row, so a model that passes is as cheap
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,10 @@ LARGEST_OPERATIONS = 5_000_000
 """For a row: multiplications with an addition, or what takes as long. They take a thread .2 to 2 ms."""
 SHARING_ROWS = 32
 """A call may take so many times the operations of a row, however many rows it has: a row may come alone."""
+
+Node = tuple[int, int]
+"""The number of a tree, and of a node in it."""
+Children = Mapping[Node, Sequence[Node]]
 
 _NODE = 2000
 """Operations that running any operator takes beside its numbers."""
@@ -144,6 +149,8 @@ def _ml_operations(node: NodeProto) -> int:
     attributes = {attribute.name: attribute for attribute in node.attribute}
     if "nodes_truenodeids" in attributes and "nodes_nodeids" in attributes:
         return _ELEMENT * _steps(attributes)
+    if node.op_type == "TreeEnsemble":
+        _check_ways_down(_numbered_children(attributes))
     return 2 * sum(len(each.ints) + len(each.floats) + len(each.strings) for each in node.attribute)
 
 
@@ -159,6 +166,7 @@ def _steps(attributes: Mapping[str, AttributeProto]) -> int:
         (tree, node): () if leaf else ((tree, then), (tree, other))
         for tree, node, then, other, leaf in zip(trees, nodes, thens, elses, leaves, strict=True)
     }
+    _check_ways_down(children)
     level = set(children).difference(child for both in children.values() for child in both)
     steps = len({tree for tree, _ in level})
     for _ in range(_DEEPEST):
@@ -167,6 +175,33 @@ def _steps(attributes: Mapping[str, AttributeProto]) -> int:
             return steps
         steps += len({tree for tree, _ in level})
     raise ValueError(f"a way down its trees has more than {_DEEPEST} steps")
+
+
+def _numbered_children(attributes: Mapping[str, AttributeProto]) -> Children:
+    """The children of the inner nodes of a ``TreeEnsemble``, whose nodes are numbered through."""
+    names = "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs"
+    thens, elses, then_leaves, else_leaves = (attributes[name].ints for name in names)
+    if len({len(thens), len(elses), len(then_leaves), len(else_leaves)}) != 1:
+        raise ValueError("the attributes of an ensemble of trees do not fit together")
+    return {
+        (0, node): tuple((0, child) for child, is_leaf in ((then, is_then), (other, is_other)) if not is_leaf)
+        for node, (then, other, is_then, is_other) in enumerate(
+            zip(thens, elses, then_leaves, else_leaves, strict=True)
+        )
+    }
+
+
+def _check_ways_down(children: Children) -> None:
+    """Raise ``ValueError`` where a way down has no end: onnxruntime would walk in a circle for ever."""
+    parents = Counter(child for both in children.values() for child in both)
+    reached = [node for node in children if not parents[node]]
+    for node in reached:
+        for child in children[node]:
+            parents[child] -= 1
+            if not parents[child] and child in children:
+                reached.append(child)
+    if len(reached) < len(children):
+        raise ValueError("a way down its trees leads back to where it came from")
 
 
 def _longest_text(graph: GraphProto) -> int:

@@ -121,14 +121,12 @@ def test_all_of_an_applicant_goes_and_what_they_send_later_is_new(tmp_path):
     for name, who, ms in (("one", "canary", 0), ("two", "canary", 1), ("other", "somebody", 2), ("nobodys", None, 3)):
         story.send("applications", Application("loan", name, POOR, who), ms, f"a-{name}")
     erase(story, MINUTE_MS, applicant="canary")
-    story.decides("behind", 0)
     story.send("applications", Application("loan", "behind", POOR, "canary"), MINUTE_MS, "a-behind")
     story.send("applications", Application("loan", "new", POOR, "canary"), MINUTE_MS + 1, "a-new")
-    story.outcome("behind", 2 * MINUTE_MS)
     ledger = story.fold()
     assert [case.key.application for case in cases(ledger)] == ["other", "nobodys", "new"]
     assert [receipt.cases for receipt in receipts(story)] == [2]
-    assert counted(story, "erased_events", "loan", "outcome") == 1
+    assert counted(story, "erased_events", "loan", "application") == 1
     assert holds(ledger, "behind") == []
 
 
@@ -354,3 +352,20 @@ def test_the_history_of_an_erased_application_says_so(tmp_path):
             history.feed(record)
     assert [happening.kind for happening in history.happenings][-1] == "erasure"
     assert state_of(history.happenings) == "erased"
+
+
+@pytest.mark.attack
+def test_nobody_is_silenced_by_an_erased_applicant_who_names_their_application(tmp_path):
+    stories = []
+    for sent in ("nothing", "a stranger's name"):
+        story = tape(tmp_path / sent, choice="linucb", **TIMED)
+        story.applies("victim")
+        erase(story, 2 * MINUTE_MS, applicant="mallory")
+        if sent != "nothing":
+            story.send("applications", Application("loan", "victim", dict(POOR), applicant="mallory"), MINUTE_MS, "x")
+        story.outcome("victim", 3 * MINUTE_MS)
+        story.tick(4 * MINUTE_MS)
+        story.fold()
+        stories.append([event for event in on_rewards(story) if not isinstance(event, Erased)])
+    assert stories[0] == stories[1]
+    assert stories[0]

@@ -198,3 +198,50 @@ def assert_as_computed(model, feeds):
     assert {name: np.shape(array) for name, array in zip(names, computed, strict=True)} == {
         name: values[name].shape for name in names
     }
+
+
+def circle(operator: str) -> onnx.ModelProto:
+    """Trees of which the second leads back to its root for one row, and the first hides it from onnxruntime."""
+    if operator == "TreeEnsemble":
+        attributes = {
+            "n_targets": 1,
+            "tree_roots": [0, 1],
+            "nodes_featureids": [0, 0, 0],
+            "nodes_splits": numpy_helper.from_array(np.full(3, -1e4, np.float32)),
+            "nodes_modes": numpy_helper.from_array(np.zeros(3, np.uint8)),
+            "nodes_truenodeids": [0, 2, 1],
+            "nodes_falsenodeids": [0, 0, 0],
+            "nodes_trueleafs": [1, 0, 0],
+            "nodes_falseleafs": [1, 1, 1],
+            "leaf_targetids": [0],
+            "leaf_weights": numpy_helper.from_array(np.ones(1, np.float32)),
+        }
+    else:
+        attributes = {
+            "n_targets": 1,
+            "nodes_treeids": [0, 1, 1, 1, 1],
+            "nodes_nodeids": [0, 0, 1, 2, 3],
+            "nodes_featureids": [0] * 5,
+            "nodes_values": [0.0, -1e4, -1e4, 0.0, 0.0],
+            "nodes_modes": ["LEAF", "BRANCH_LEQ", "BRANCH_LEQ", "LEAF", "LEAF"],
+            "nodes_truenodeids": [0, 1, 0, 0, 0],
+            "nodes_falsenodeids": [0, 2, 3, 0, 0],
+            "target_treeids": [0, 1, 1],
+            "target_nodeids": [0, 2, 3],
+            "target_ids": [0] * 3,
+            "target_weights": [1.0] * 3,
+        }
+    node = helper.make_node(operator, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 1])
+    version = 5 if operator == "TreeEnsemble" else 3
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
+    return helper.make_model(helper.make_graph([node], "g", [given], [made]), opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("operator", ["TreeEnsembleRegressor", "TreeEnsemble"])
+def test_trees_in_which_a_row_goes_round_for_ever_are_refused(operator):
+    model = parse_onnx(circle(operator).SerializeToString())
+    with pytest.raises(ValueError, match="leads back to where it came from"):
+        cost_of(model, {"x": (ROWS, 2)}, [])
