@@ -46,6 +46,7 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
 LARGEST_RECORD_BYTES = 1 << 19
+JOURNAL_PLACE = re.compile(r"[0-9]{1,5}:[0-9]{1,18}")
 """In base64, and with the 32 KiB of key and headers that a dead letter keeps, a record stays below 1 MiB."""
 
 
@@ -318,7 +319,7 @@ class WorkerSettings(BrokerSettings):
     @classmethod
     def _are_places(cls, skip: tuple[str, ...]) -> tuple[str, ...]:
         for place in skip:
-            if re.fullmatch(r"[0-9]{1,5}:[0-9]{1,18}", place) is None:
+            if JOURNAL_PLACE.fullmatch(place) is None:
                 raise ValueError(f"{place!r}: give PARTITION:OFFSET of a record of the journal, such as 0:17")
         return skip
 
