@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,9 +142,20 @@ def outputs(broker: MemoryBroker) -> dict[tuple[str, int], list[tuple[Any, ...]]
     }
 
 
+class _Anew(MemoryBroker):
+    """Empty outputs. What is read again ends where it did on the broker ``before``."""
+
+    before: MemoryBroker
+
+    async def end_offsets(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the ends of the broker before."""
+        return await self.before.end_offsets(partitions)
+
+
 def rebuilt(cluster: Cluster, name: str, together: int) -> MemoryBroker:
-    """Fold the journals again, in chunks, into other ledgers and topics."""
-    broker = MemoryBroker(cluster.width)
+    """Fold the journals again, in chunks, into other ledgers and topics; the inputs end where they did."""
+    broker = _Anew(cluster.width)
+    broker.before = cluster.broker
     for place in range(cluster.width):
         journal = cluster.broker.logs["journal", place]
         broker.logs["journal", place] = journal
