@@ -21,7 +21,7 @@ from ..settings import ExplainSettings
 from .display.explanation import Explanation, explain, in_lines, write_page
 from .flags.output_paths import check_file
 from .flags.parsing import parse_settings
-from .process.application_history import by_program, happenings_of
+from .process.application_history import application_history, by_program
 from .process.application_replay import program_in_force, replayed
 from .process.client_logs import quiet_kafka_clients
 
@@ -39,8 +39,12 @@ def run(args: Sequence[str]) -> int:
     if settings.html is not None:
         check_file("--html", settings.html)
     with quiet_kafka_clients():
-        programs = by_program(happenings_of(settings))
-        explanations = [_explained(settings, name, own) for name, own in programs.items() if name is not None]
+        history = application_history(settings)
+        explanations = [
+            _explained(settings, name, own, history.missing(own))
+            for name, own in by_program(history.happenings).items()
+            if name is not None
+        ]
     if not explanations:
         raise OnwardError(
             f"of application {settings.application!r} only records are known that name no program: "
@@ -57,11 +61,14 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def _explained(settings: ExplainSettings, program: str, happenings: list[Happening]) -> Explanation:
+def _explained(
+    settings: ExplainSettings, program: str, happenings: list[Happening], missing: Sequence[str]
+) -> Explanation:
     considered = _considered(settings, program, happenings)
     if isinstance(considered, str):
-        return explain(settings.application, program, happenings, None, [f"the options considered: {considered}"])
-    return explain(settings.application, program, happenings, considered)
+        missing = [f"the options considered: {considered}", *missing]
+        return explain(settings.application, program, happenings, None, missing)
+    return explain(settings.application, program, happenings, considered, missing)
 
 
 def _considered(

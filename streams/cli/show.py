@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from rich.console import Console
@@ -16,7 +16,7 @@ from ..replay.history import Happening, state_of
 from ..settings import ShowSettings
 from .display.happenings import in_words
 from .flags.parsing import parse_settings
-from .process.application_history import by_program, happenings_of
+from .process.application_history import ApplicationHistory, application_history, by_program
 from .process.client_logs import quiet_kafka_clients
 from .process.taught import Shares, preference_updates
 
@@ -31,12 +31,12 @@ def run(args: Sequence[str]) -> int:
     """Print the events in words, or as JSON."""
     settings = parse_settings(ShowSettings, "onward show", DESCRIPTION, args)
     with quiet_kafka_clients():
-        happenings = happenings_of(settings)
+        history = application_history(settings)
         taught = _taught(settings)
     if settings.as_json:
-        print(json.dumps(_as_json(settings.application, happenings, taught), indent=2))
+        print(json.dumps(_as_json(history, taught), indent=2))
     else:
-        _print(settings.application, happenings, taught)
+        _print(history, taught)
     return 0
 
 
@@ -46,12 +46,17 @@ def _taught(settings: ShowSettings) -> TaughtByEvent:
     return preference_updates(settings.application, settings.spec, topic_names(settings), connection(settings))
 
 
-def _as_json(application: str, happenings: Iterable[Happening], taught: TaughtByEvent) -> dict[str, object]:
+def _as_json(history: ApplicationHistory, taught: TaughtByEvent) -> dict[str, object]:
     return {
-        "application": application,
+        "application": history.application,
         "programs": [
-            {"program": program, "state": state_of(own), "events": [_event_as_json(one, taught) for one in own]}
-            for program, own in by_program(happenings).items()
+            {
+                "program": program,
+                "state": state_of(own),
+                "events": [_event_as_json(one, taught) for one in own],
+                "missing": history.missing(own),
+            }
+            for program, own in by_program(history.happenings).items()
         ],
     }
 
@@ -70,12 +75,13 @@ def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:
     return taught.get((happening.kind, happening.id), {}) if is_used else {}
 
 
-def _print(application: str, happenings: Iterable[Happening], taught: TaughtByEvent) -> None:
+def _print(history: ApplicationHistory, taught: TaughtByEvent) -> None:
     console = Console()
-    for program, own in by_program(happenings).items():
+    for program, own in by_program(history.happenings).items():
         where = "a record that names no program" if program is None else f"program {program}"
-        lines = [printable(f"{application} in {where}")]
+        lines = [printable(f"{history.application} in {where}")]
         for happening in own:
             lines += map(printable, in_words(happening, _shares(happening, taught)))
         lines += [f"state: {state_of(own)}"] if program else []
+        lines += history.missing(own)
         console.out("\n".join(lines), highlight=False)

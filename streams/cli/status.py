@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..kafka.admin.beginnings import Beginning, beginnings
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
@@ -62,14 +63,17 @@ def run(args: Sequence[str]) -> int:
     topics = topic_names(settings)
     names = (*topics.inputs, topics.journal, *topics.outputs)
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
-    offsets_now = partition_offsets(replace(connection(settings), group=settings.group), names, of_group=True)
+    options = replace(connection(settings), group=settings.group)
+    offsets_now = partition_offsets(options, names, of_group=True)
+    cut = beginnings(options, (offsets for offsets in offsets_now if offsets.topic == topics.journal))
     partitions = [_status(offsets, topics, ledgers) for offsets in offsets_now]
     known = any(offsets.committed is not None for offsets in offsets_now)
     if settings.as_json:
-        print(json.dumps({"group": settings.group, "committed": known, **_as_json(partitions, ledgers)}, indent=2))
+        head = {"group": settings.group, "committed": known}
+        print(json.dumps({**head, **_as_json(partitions, cut, ledgers)}, indent=2))
     else:
         _print(partitions, ledgers)
-        for line in _ahead(ledgers, time.time_ns() // 1_000_000):
+        for line in (*map(str, cut), *_ahead(ledgers, time.time_ns() // 1_000_000)):
             print(line)
     if not known:
         print(
@@ -118,9 +122,12 @@ def _span(milliseconds: int) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
-def _as_json(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSummary]) -> dict[str, object]:
+def _as_json(
+    partitions: Sequence[_PartitionStatus], cut: Iterable[Beginning], ledgers: Sequence[LedgerSummary]
+) -> dict[str, object]:
     return {
         "topics": [{**partition.offsets._asdict(), "lag": partition.lag} for partition in partitions],
+        "journal_begins": [{"partition": own.partition, "offset": own.offset, "time_ms": own.time_ms} for own in cut],
         "ledgers": [
             {
                 **ledger._asdict(),

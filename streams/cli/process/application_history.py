@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from ...errors import OnwardError
+from ...kafka.admin.beginnings import Beginning, beginnings
 from ...kafka.admin.offsets import partition_offsets
 from ...kafka.client import records_between
 from ...kafka.connection import connection
@@ -14,13 +16,35 @@ from ...settings import ShowSettings
 from ..display.read_progress import ReadProgress
 
 
-def happenings_of(settings: ShowSettings) -> list[Happening]:
-    """The events about an application, by event time. Raise ``OnwardError`` where nothing is known of it."""
+class ApplicationHistory(NamedTuple):
+    """The events about an application, by event time.
+
+    ``cut`` are the beginnings of the partitions of the journal that may have held more of it.
+    """
+
+    application: str
+    happenings: Sequence[Happening]
+    cut: Sequence[Beginning]
+
+    def missing(self, happenings: Iterable[Happening]) -> list[str]:
+        """What the journal may have held of one program's events, a line a partition.
+
+        Nothing where the journal or an output still has the application: what is told of it comes after that.
+        """
+        begun = any(
+            one.kind == "application" and one.was_read and getattr(one.event, "application", None) == self.application
+            for one in happenings
+        )
+        return [] if begun else list(map(str, self.cut))
+
+
+def application_history(settings: ShowSettings) -> ApplicationHistory:
+    """The events about an application. Raise ``OnwardError`` where nothing is known of it."""
     history = History(settings.application, settings.program, topic_names(settings))
-    _read(history, settings)
+    cut = _read(history, settings)
     if not history.happenings:
-        raise OnwardError(_nothing(settings))
-    return history.happenings
+        raise OnwardError("; ".join([_nothing(settings), *map(str, cut)]))
+    return ApplicationHistory(settings.application, history.happenings, cut)
 
 
 def by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happening]]:
@@ -31,8 +55,8 @@ def by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happeni
     return programs
 
 
-def _read(history: History, settings: ShowSettings) -> None:
-    """Read the outputs, then the journal, then the inputs.
+def _read(history: History, settings: ShowSettings) -> list[Beginning]:
+    """Read the outputs, then the journal, then the inputs; return where the journal begins that may name it.
 
     One program's answers to an application stand in one partition, which is that of the journal. So when the outputs
     name it, and the program is given, the other partitions of the journal hold nothing about the application.
@@ -50,6 +74,9 @@ def _read(history: History, settings: ShowSettings) -> None:
     certain = history.journal_partitions if settings.program is not None and history.journal_partitions else None
     feed({topics.journal}, certain)
     feed(topics.inputs)
+    named = history.journal_partitions
+    journal = (one for one in offsets if one.topic == topics.journal)
+    return beginnings(options, (one for one in journal if not named or one.partition in named))
 
 
 def _nothing(settings: ShowSettings) -> str:

@@ -14,6 +14,7 @@ import pytest
 from onward.schemas.events import Application
 from onward.streams import cli
 from onward.streams.cli.process import application_history, application_replay
+from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
 from onward.streams.kafka.client import records_between
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import Record
@@ -32,11 +33,16 @@ class Explained:
     """A story on a broker, and the command."""
 
     def __init__(self, tape: Tape, broker: EmbeddedBroker, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.tape, self._broker, self._capsys, self.spec = tape, broker, capsys, str(folder / "spec.yaml")
+        self.tape, self._capsys, self.spec = tape, capsys, str(folder / "spec.yaml")
+        self.bootstrap = broker.bootstrap
         self.html = folder / "page.html"
 
     def run(self, *args: str) -> str:
-        assert cli.main(["explain", *args, "--brokers", self._broker.bootstrap]) == 0
+        assert cli.main(["explain", *args, "--brokers", self.bootstrap]) == 0
+        return self._capsys.readouterr().out
+
+    def show(self, *args: str) -> str:
+        assert cli.main(["show", *args, "--brokers", self.bootstrap]) == 0
         return self._capsys.readouterr().out
 
     def of(self, name: str, *args: str) -> dict[str, object]:
@@ -120,6 +126,11 @@ def test_a_name_that_is_markup_is_text_on_the_page(explained: Explained) -> None
     assert '<script>alert("x")</script>\\u202e' in page.text
 
 
+def begun_later(offsets: list[PartitionOffsets]) -> list[PartitionOffsets]:
+    """What a broker says when the first two records of each partition of the journal are deleted."""
+    return [own._replace(begin=2) if own.topic == TOPICS.journal else own for own in offsets]
+
+
 def test_what_a_cut_journal_no_longer_tells_is_named(explained: Explained, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reader gets what a broker gives of a partition whose first records are gone: later ones, as they are."""
 
@@ -132,10 +143,28 @@ def test_what_a_cut_journal_no_longer_tells_is_named(explained: Explained, monke
     [missing] = own["missing"]
     assert missing.startswith("the options considered: journal partition 0 begins at offset 2")
     monkeypatch.setattr(application_history, "records_between", later)
+    monkeypatch.setattr(application_history, "partition_offsets", lambda *args: begun_later(partition_offsets(*args)))
     assert explained.of("ada", "--spec", explained.spec)["missing"] == [
         "the application itself: it is older than what the topics keep",
         "the options considered: the application's features are gone",
+        "journal partition 0 begins at offset 2: what came before was deleted",
     ]
+    # The output that is kept names a partition, and nobody else's is spoken of.
+    [own] = json.loads(explained.show("ada", "--json"))["programs"]
+    assert own["missing"] == ["journal partition 0 begins at offset 2: what came before was deleted"]
+    assert explained.show("ada").splitlines()[-1] == own["missing"][0]
+
+
+def test_who_is_not_known_may_stand_in_what_was_cut(
+    explained: Explained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(application_history, "partition_offsets", lambda *args: begun_later(partition_offsets(*args)))
+    # Where the journal has the application, all of it comes after the cut.
+    [own] = json.loads(explained.show("eve", "--json"))["programs"]
+    assert own["missing"] == []
+    assert cli.main(["show", "nobody", "--brokers", explained.bootstrap]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("is gone; journal partition 0 begins at offset 2: what came before was deleted")
 
 
 @pytest.mark.parametrize(

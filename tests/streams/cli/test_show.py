@@ -15,6 +15,7 @@ from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli import show
 from onward.streams.cli.display.happenings import INDENT
+from onward.streams.cli.process.application_history import ApplicationHistory
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
@@ -165,7 +166,7 @@ def _told(tape: Tape, name: str, capsys: pytest.CaptureFixture[str]) -> str:
     for topic in (*tape.run.topics.outputs, tape.run.topics.journal):
         for record in tape.run.broker.logs[topic, 0]:
             history.feed(record)
-    show._print(name, history.happenings, {})
+    show._print(ApplicationHistory(name, history.happenings, ()), {})
     return capsys.readouterr().out
 
 

@@ -2,12 +2,15 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from onward.streams import cli
+from onward.streams.cli import status
 from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary
+from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
@@ -32,6 +35,29 @@ def test_json_has_every_partition_and_a_lag_only_where_workers_read(
     assert len(lags) == 2 * len([*topics.inputs, topics.journal, *topics.outputs])
     assert lags["eu.journal", 1] == 0
     assert lags["eu.recourse", 0] is None
+
+
+def test_a_journal_that_was_cut_says_where_it_begins(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The offsets are what a broker says when the first record of a partition is deleted; this broker deletes none."""
+
+    def later(*args: Any, **named: Any) -> list[PartitionOffsets]:
+        offsets = partition_offsets(*args, **named)
+        return [own._replace(begin=1) if own[:2] == ("eu.journal", 1) else own for own in offsets]
+
+    with EventWriter(broker.options()) as writer:
+        for _ in range(2):
+            writer.send("eu.journal", b"{}", partition=1)
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
+    line = "eu.journal partition 1 begins at offset 1: what came before was deleted"
+    assert cli.main(there) == 0
+    assert "begins at" not in capsys.readouterr().out
+    monkeypatch.setattr(status, "partition_offsets", later)
+    assert cli.main(there) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == line
+    assert cli.main([*there, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["journal_begins"] == [{"partition": 1, "offset": 1, "time_ms": None}]
 
 
 def test_without_records_one_line_names_every_topic(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
