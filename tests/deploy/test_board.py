@@ -22,7 +22,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
-from onward.schemas.events import Answer, Application, Value
+from onward.schemas.events import Answer, Application, Erasure, Outcome, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
@@ -47,8 +47,10 @@ UNUSUAL = (
     "onward_events_ahead_total",
     "onward_expired_records_total",
     "onward_specs_total",
+    "onward_journal_cut_failures_total",
+    "onward_journal_begin_offset",
 )
-"""Counters of what does not happen to this worker: they have no series until it does."""
+"""Metrics of what does not happen to this worker: they have no series until it does."""
 """It is over sooner on every machine on which all is well."""
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
@@ -177,13 +179,20 @@ def prometheus(targets: dict[str, str], folder: Path) -> Iterator[str]:
 
 
 def trouble(broker: EmbeddedBroker) -> None:
-    """A record that cannot be read, and one that is sent twice."""
+    """A record that cannot be read, one that is sent twice, an erasure, and an event of who was erased."""
     with EventReader(broker.options(), [TOPICS.applications]) as reader, EventWriter(broker.options()) as writer:
         headers = cloud_event_headers("broken", "test", ce_type(Application), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, b"{", headers=headers)
         sent = next((record for record in reader.poll(5) if record.value != b"{"), None)
         if sent is not None:
             writer.send(TOPICS.applications, sent.value or b"", key=sent.key, headers=sent.headers)
+            program = msgspec.json.decode(sent.value or b"")["program"]
+            for topic, event in (
+                (TOPICS.erasures, Erasure(program, "erased")),
+                (TOPICS.outcomes, Outcome(program, "erased", "improved")),
+            ):
+                headers = cloud_event_headers(f"erased-{topic}", "test", ce_type(event), time.time_ns() // 1_000_000)
+                writer.send(topic, msgspec.json.encode(event), headers=headers)
 
 
 class Competitors:
