@@ -67,10 +67,11 @@ def test_inputs_that_grow_to_the_limit_cost_what_fixed_work_of_their_size_does(n
     target = TARGETS[name]
     most = FACTOR * fixed_work_seconds()
     for seed in target.seeds[:2]:
+        spend(target, seed)  # what is made once, by the first record of a process, is no work on this one
         for unit in (b'"', b'\\"', b"\\", b"[", b'{"a":', b" ", b"9", "\u0301".encode(), "\u0f73".encode()):
             place = len(seed) * 3 // 4
             grown = seed[:place] + unit * (LARGEST_RECORD // len(unit)) + seed[place:]
-            assert spend(target, grown).seconds < most, unit
+            assert min(spend(target, grown).seconds for _ in range(2)) < most, unit
 
 
 def fixed_work_seconds() -> float:
