@@ -47,10 +47,15 @@ def dump(ledger: Path) -> Dump:
     """Dump a ledger, sorted, without what its worker says of itself and with programs by name."""
     left_out = (*(f'INSERT INTO "{table}"' for table in _QUERIES), *_OF_ITS_WORKER)
     with closing(sqlite3.connect(ledger)) as db:
-        lines = [line for line in db.iterdump() if not line.startswith(left_out)]
+        lines = [_statement(line) for line in db.iterdump() if not line.startswith(left_out)]
         for table, query in _QUERIES.items():
             lines += [f"{table} {row}" for row in db.execute(query)]
         return sorted(lines)
+
+
+def _statement(line: str) -> str:
+    """A table that was migrated has its columns on other lines than one that was created so."""
+    return " ".join(line.split()) if line.startswith("CREATE ") else line
 
 
 def without_generation(headers: Headers) -> Headers:

@@ -57,7 +57,8 @@ def _checked_run(args: argparse.Namespace, run: Run | None) -> int:
     # The Kafka client logs every attempt that it repeats by itself.
     logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="onward-faults-") as temporary:
-        result = (run or run_suite)(args, args.keep or Path(temporary))
+        # Workers have another working directory.
+        result = (run or run_suite)(args, (args.keep or Path(temporary)).resolve())
     line = msgspec.json.encode(result)
     print(line.decode(), flush=True)
     if args.json:

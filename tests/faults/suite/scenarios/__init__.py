@@ -16,6 +16,7 @@ from onward.tests.faults.suite.scenarios import (
     kills,
     outages,
     repeats,
+    upgrades,
     widths,
     zombies,
 )
@@ -65,4 +66,5 @@ SCENARIOS = (
     Scenario(erasures.erased_people),
     Scenario(expired.expired_inputs),
     Scenario(widths.raised_partitions),
+    Scenario(upgrades.upgrade),
 )
