@@ -10,7 +10,8 @@
     ├── ModelError             5   a model is refused
     └── FencedError            6   the group has given this worker's partitions away
 
-Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError, MigrationError.
+Not in the tree, because no command ends with them: LedgerCheckError, ChecksumError, SnapshotError, MigrationError,
+ArchiveError.
 
 An OnwardWarning ends nothing: Python programs get it where the commands print a warning.
 

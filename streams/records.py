@@ -55,6 +55,12 @@ class Record(NamedTuple):
         return self.offset if self.unread is None else self.unread.first_offset
 
 
+def record_bytes(record: Record) -> int:
+    """The bytes of a record's key, value and headers."""
+    headers = sum(len(name) + len(value) for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
 class OutRecord(Struct, frozen=True, gc=False):
     """A record to publish, partition chosen by the caller."""
 
@@ -92,6 +98,14 @@ class Publisher(Protocol):
 
     async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
         """The offset of the first record with this record time or a later one; the partition's end without one."""
+
+    async def records_from(
+        self, partition: TopicPartition, begin: int, end: int, most_bytes: int
+    ) -> tuple[list[Record], int]:
+        """The records of a partition from one offset to below another, and the offset up to which these are all.
+
+        It ends early with the record that reaches so many bytes.
+        """
 
     async def delete_before(self, partition: TopicPartition, offset: int) -> None:
         """Delete the records before an offset; raise ``BrokerError`` when Kafka refuses."""

@@ -42,12 +42,25 @@ ModelBytes = Annotated[
 WebHost = Annotated[
     str, Field(description="Address to serve them on; with 0.0.0.0 every machine that reaches this one can read them.")
 ]
+ArchiveKeyCommand = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        description="Command that is given a month, such as 2026-10, and prints the key that seals what the archive "
+        "has of it: 32 bytes in base64; the archive is not sealed when absent.",
+    ),
+]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
 
 LARGEST_RECORD_BYTES = 1 << 19
 JOURNAL_PLACE = re.compile(r"[0-9]{1,5}:[0-9]{1,18}")
 """In base64, and with the 32 KiB of key and headers that a dead letter keeps, a record stays below 1 MiB."""
+
+
+def _check_archive(archive: str | None, key_command: str | None) -> None:
+    if archive is None and key_command is not None:
+        raise ValueError("archive_key_command needs archive: nothing else is sealed")
 
 
 class BrokerSettings(BaseSettings):
@@ -309,6 +322,13 @@ class WorkerSettings(BrokerSettings):
         description="Age in days from which records of the journal are deleted, behind the oldest snapshot; none are "
         "when absent.",
     )
+    archive: str | None = Field(
+        None,
+        min_length=1,
+        description="Where records of the journal are kept before they are deleted: a folder, or an fsspec address "
+        "that every worker can use; they are not kept when absent.",
+    )
+    archive_key_command: ArchiveKeyCommand = None
     web: bool = Field(True, description="Serve /metrics, /healthz and /readyz.")
     web_host: WebHost = "127.0.0.1"
     web_port: int = Field(8080, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one and logs it.")
@@ -325,7 +345,10 @@ class WorkerSettings(BrokerSettings):
 
     @model_validator(mode="after")
     def _cuts_behind_snapshots(self) -> Self:
+        _check_archive(self.archive, self.archive_key_command)
         if self.journal_days is None:
+            if self.archive is not None:
+                raise ValueError("archive needs journal_days: what is never deleted need not be kept elsewhere")
             return self
         if self.snapshots is None:
             raise ValueError("journal_days needs snapshots: without its beginning the journal rebuilds no ledger")

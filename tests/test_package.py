@@ -43,9 +43,10 @@ def test_what_the_product_imports_is_what_it_requires() -> None:
     names = metadata.packages_distributions()
     used = {canonicalize_name(names[module][0]) for module in imported() if module in names}
     project = PROJECT["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["onnx"]]
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["onnx"], *extras["archive"]]
     required = {canonicalize_name(Requirement(line).name) for line in lines}
-    trained_with = {canonicalize_name(Requirement(line).name) for line in project["optional-dependencies"]["rl"]}
+    trained_with = {canonicalize_name(Requirement(line).name) for line in extras["rl"]}
     assert used - trained_with == required  # torch is there after `make test-rl` only
 
 

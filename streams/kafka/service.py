@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...schemas.draft.marks import unprotected
 from ...schemas.events import Model
+from ..archive.store import archive_at
 from ..engine.portion import PORTION_ENTRIES
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
@@ -218,6 +219,7 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         None if settings.accept is None else AcceptedFile(settings.accept),
         settings.journal_days,
         min(CUT_SECONDS, settings.snapshot_minutes * 60),
+        None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command),
         frozenset(_place(place) for place in settings.skip),
         _limits(settings).far_future_ms + CLOCK_SKEW_MS,
     )

@@ -22,27 +22,25 @@ import hashlib
 import logging
 import os
 import re
-import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import IO, Annotated
+from typing import Annotated
 
-import fsspec
 import msgspec
-from fsspec.implementations.local import LocalFileSystem
 from msgspec import Meta, Struct
 
 from ...schemas.problems import JSON_ERRORS
-from ..errors import UsageError, one_line
+from ..errors import one_line
 from ..ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from ..ledger.file import copy_beside, copy_ledger, has_room
-from ..private_folder import make_private, make_private_file
+from ..private_folder import make_private_file
 from ..records import TopicPartition
+from ..shared_files import appearing, file_system, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -85,11 +83,7 @@ class Snapshots:
     """The snapshots of all journal partitions at one address; the newest ``keep`` of each are kept."""
 
     def __init__(self, address: str, keep: int) -> None:
-        try:
-            self._system, root = fsspec.core.url_to_fs(address)
-        except (ImportError, OSError, ValueError) as error:
-            raise UsageError(f"--snapshots {address}: not an address that can be used: {one_line(error)}") from None
-        self._root = root.rstrip("/")
+        self._system, self._root = file_system("--snapshots", address)
         self._keep = keep
 
     def listed(self, journal: TopicPartition) -> list[Snapshot]:
@@ -182,10 +176,8 @@ class Snapshots:
     def _send(self, copy: Path, path: str, stop: Event) -> None:
         progress = _Progress("sent", path, copy.stat().st_size)
         with _store_errors(path):
-            if isinstance(self._system, LocalFileSystem):
-                make_private(Path(self._root))
-            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-            with copy.open("rb") as source, self._appearing(path) as file:
+            make_folder(self._system, self._root, path.rpartition("/")[0])
+            with copy.open("rb") as source, appearing(self._system, path) as file:
                 while block := source.read(BLOCK_BYTES):
                     _check(stop)
                     file.write(block)
@@ -195,17 +187,10 @@ class Snapshots:
         if size != progress.total:
             raise SnapshotError(f"{path} has {size} bytes, {progress.total} were sent")
 
-    def _appearing(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """A file to write. It appears when it is closed: object stores do so, on a disk it is renamed."""
-        if isinstance(self._system, LocalFileSystem):
-            return _renamed(path)
-        file: AbstractContextManager[IO[bytes]] = self._system.open(path, "wb")
-        return file
-
     def _list(self, journal: TopicPartition, snapshots: list[Snapshot]) -> None:
         path = self._path(journal, LIST_FILE)
         content = msgspec.json.format(msgspec.json.encode(_SnapshotList(snapshots))) + b"\n"
-        with _store_errors(path), self._appearing(path) as file:
+        with _store_errors(path), appearing(self._system, path) as file:
             file.write(content)
 
     def _blocks(self, snapshot: Snapshot, stop: Event) -> Iterator[bytes]:
@@ -278,21 +263,6 @@ def _newness(snapshot: Snapshot) -> int:
 def _check(stop: Event) -> None:
     if stop.is_set():
         raise SnapshotError("it was stopped before it was complete")
-
-
-@contextmanager
-def _renamed(path: str) -> Iterator[IO[bytes]]:
-    """A file on a disk that appears whole or not at all, as a file in an object store does."""
-    part = Path(f"{path}.{secrets.token_hex(4)}.part")
-    try:
-        make_private_file(part)
-        with part.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

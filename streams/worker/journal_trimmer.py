@@ -5,11 +5,14 @@ A cut takes these steps, and a worker may be killed after each:
     2. the cut is chosen: behind it all records are older than the limit, and it is never beyond that snapshot nor
        beyond the ledger's own commit;
     3. the snapshot is fetched again and checked in full, as a worker would that begins with it;
-    4. the specs in force are appended to the journal once more, for commands that read them there;
-    5. Kafka deletes the records behind the cut (DeleteRecords).
+    4. with an archive: that snapshot is kept as the checkpoint of its month, where there is none, and read again;
+    5. with an archive: the records behind the cut are kept in segments, each read again and compared with the topic;
+       where they are many, the cut goes back to where the segments end (``journal_archiver.py``);
+    6. the specs in force are appended to the journal once more, for commands that read them there;
+    7. Kafka deletes the records behind the cut (DeleteRecords).
 Only the last step takes anything away, and Kafka does it whole or not at all. Whoever begins with a listed snapshot,
-or with a ledger of this worker, finds the journal from there on. A failure is logged and counted, and the next turn
-tries again.
+or with a ledger of this worker, finds the journal from there on. Archive and topic hold every record between them; both
+hold some after a kill. A failure is logged and counted, and the next turn tries again.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from ..archive.store import ArchiveError
 from ..engine.version import ENGINE_VERSION
 from ..errors import BrokerError, FencedError
 from ..journal.lines import pack_lines, spec_again_line
@@ -32,6 +36,7 @@ from ..programs.program import Program
 from ..records import Publisher, TopicPartition
 from ..snapshots.store import Snapshot, SnapshotError, Snapshots
 from ..threads import in_thread, stoppable_in_thread
+from .journal_archiver import JournalArchiver
 from .stages import Stage
 
 log = logging.getLogger(__name__)
@@ -61,6 +66,7 @@ class JournalTrimmer:
     wait_until_valid: Callable[[], Awaitable[None]]
     observe: Callable[[Stage], None]
     seconds: float = CUT_SECONDS
+    archiver: JournalArchiver | None = None
     _due: dict[TopicPartition, float] = field(default_factory=dict)
 
     async def cut_if_due(self, journal: TopicPartition, owned: Owned) -> None:
@@ -73,7 +79,7 @@ class JournalTrimmer:
         self._due[journal] = now + self.seconds
         try:
             await self._cut(journal, owned, self.snapshots, self.clock_ms() - self.keep_ms)
-        except (SnapshotError, BrokerError, FencedError, OSError) as error:
+        except (ArchiveError, SnapshotError, BrokerError, FencedError, OSError) as error:
             self.metrics.journal_cut_failures.labels(journal.partition).inc()
             log.warning("the journal was not cut: %s", error, extra={"partition": journal.partition})
 
@@ -92,16 +98,29 @@ class JournalTrimmer:
             return
         self.observe(Stage.CUT_CHOSEN)
 
-        # Step 3: the snapshot is good.
-        await _check_again(oldest, owned.ledger, snapshots)
-        self.observe(Stage.SNAPSHOT_CHECKED)
+        with copy_beside(owned.ledger) as copy:
+            # Step 3: the snapshot is good.
+            await _fetch_again(oldest, snapshots, copy)
+            self.observe(Stage.SNAPSHOT_CHECKED)
 
-        # Step 4: the specs in force, once more.
+            # Step 4: the checkpoint is kept.
+            if self.archiver is not None:
+                await self.archiver.keep_checkpoint(oldest, copy)
+
+        # Step 5: the records are kept.
+        if self.archiver is not None:
+            kept = await self.archiver.keep_segments(journal, begin, cut)
+            if kept < cut:
+                self._due.pop(journal)
+            cut = kept
+            self.observe(Stage.ARCHIVED)
+
+        # Step 6: the specs in force, once more.
         await self.wait_until_valid()
         await self._repeat_specs(journal, owned.programs)
         self.observe(Stage.SPECS_REPEATED)
 
-        # Step 5: the records go.
+        # Step 7: the records go.
         await self.wait_until_valid()
         await self.publisher.delete_before(journal, cut)
         self.observe(Stage.JOURNAL_CUT)
@@ -116,10 +135,9 @@ class JournalTrimmer:
         await self.publisher.publish(list(pack_lines(*journal, lines, width)))
 
 
-async def _check_again(snapshot: Snapshot, ledger: Path, snapshots: Snapshots) -> None:
-    """Raise ``SnapshotError`` where a worker of this version could not begin with the snapshot."""
+async def _fetch_again(snapshot: Snapshot, snapshots: Snapshots, copy: Path) -> None:
+    """Fetch the snapshot; raise ``SnapshotError`` where a worker of this version could not begin with it."""
     versions = (snapshot.ledger.schema, snapshot.ledger.engine)
     if versions != (SCHEMA_VERSION, ENGINE_VERSION):
         raise SnapshotError(f"the oldest snapshot {snapshot.file} is of another version, and ends when newer ones come")
-    with copy_beside(ledger) as copy:
-        await stoppable_in_thread(partial(snapshots.fetch, snapshot, copy))
+    await stoppable_in_thread(partial(snapshots.fetch, snapshot, copy))

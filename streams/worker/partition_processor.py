@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
 
+from ..archive.store import Archive
 from ..engine.handlers.model import announces_models, load_models
 from ..engine.portion import PORTION_ENTRIES, Effects
 from ..engine.process import footprint, process
@@ -53,6 +54,7 @@ from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import DAY_MS, Topics
 from .handover import check_handover, check_not_handed_over, successor_of
+from .journal_archiver import JournalArchiver
 from .journal_gate import JournalGate
 from .journal_trimmer import CUT_SECONDS, JournalTrimmer, Owned
 from .lease import always_valid
@@ -84,10 +86,11 @@ class ProcessorConfig:
 
     ``waiting_limit`` is the most events of a partition that may wait; ``snapshots`` are taken every
     ``snapshot_seconds``. Journal records older than ``journal_days`` are deleted behind them, at most every
-    ``cut_seconds``; none where it is None. At most ``portion_entries`` events are folded, published and committed
-    together; more where one journal record holds more. ``accepted`` lists the models and changed specs that the journal
-    may hold; None for any. ``skipped`` are records of the journal that were refused and are left out, by partition and
-    offset. A record that moves time by more than ``far_future_ms`` beyond the worker's clock is refused.
+    ``cut_seconds``; none where it is None. Before, they are kept in an ``archive``, if there is one. At most
+    ``portion_entries`` events are folded, published and committed together; more where one journal record holds more.
+    ``accepted`` lists the models and changed specs that the journal may hold; None for any. ``skipped`` are records of
+    the journal that were refused and are left out, by partition and offset. A record that moves time by more than
+    ``far_future_ms`` beyond the worker's clock is refused.
     """
 
     directory: Path
@@ -98,6 +101,7 @@ class ProcessorConfig:
     accepted: AcceptedFile | None = None
     journal_days: float | None = None
     cut_seconds: float = CUT_SECONDS
+    archive: Archive | None = None
     skipped: frozenset[tuple[int, int]] = frozenset()
     far_future_ms: float = math.inf
 
@@ -165,8 +169,17 @@ class PartitionProcessor:
             config.snapshots, config.snapshot_seconds, metrics, clock_ms, wait_until_valid
         )
         keep_ms = None if config.journal_days is None else round(config.journal_days * DAY_MS)
+        archiver = None if config.archive is None else JournalArchiver(config.archive, publisher, clock_ms, observe)
         self._trimmer = JournalTrimmer(
-            *(config.snapshots, keep_ms, publisher, metrics, clock_ms, wait_until_valid, observe, config.cut_seconds)
+            config.snapshots,
+            keep_ms,
+            publisher,
+            metrics,
+            clock_ms,
+            wait_until_valid,
+            observe,
+            config.cut_seconds,
+            archiver,
         )
         forgeries = config.skipped, config.far_future_ms
         self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, *forgeries)

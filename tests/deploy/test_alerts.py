@@ -60,6 +60,11 @@ def expired(records: str) -> dict[str, str]:
     return {'onward_expired_records_total{topic="outcomes"}': records}
 
 
+def not_cut(failures: str) -> dict[str, str]:
+    """Cuts of one partition's journal that did not succeed."""
+    return {'onward_journal_cut_failures_total{partition="0"}': failures}
+
+
 def falling(later: int) -> dict[str, str]:
     """A week in which 96 of 100 people an hour got a place, and another, in which so many of ten an hour did."""
     people = np.cumsum([100] * 7 * 24 + [10] * 7 * 24)
@@ -186,6 +191,8 @@ CASES = (
     Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
     Case("an event was ahead of the clock", ahead("_x90 1+0x90"), "95m", ("OnwardEventsAhead",)),
     Case("events were ahead before the last hour", ahead("0 5+0x170"), "75m", ()),
+    Case("cuts fail hour after hour", not_cut("0+0x30 1+0x60 2+0x60 3+0x60 4+0x60"), "4h", ("OnwardJournalNotCut",)),
+    Case("a cut fails once", not_cut("0+0x30 1+0x300"), "4h", ()),
     Case("records expired unread", expired("_x90 7+0x90"), "95m", ("OnwardRecordsExpired",)),
     Case("records expired before the last hour", expired("0 7+0x170"), "75m", ()),
     Case("a partition is far behind", lag("0 2000+10x60"), "18m", ("OnwardLag",)),

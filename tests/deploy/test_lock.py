@@ -15,6 +15,7 @@ def test_the_image_takes_the_versions_that_are_tested_and_every_file_has_a_hash(
     tested, taken = versions("requirements.lock"), versions("deploy/requirements.lock")
     assert taken.keys() >= {
         "aiokafka",
+        "cryptography",
         "fsspec",
         "msgspec",
         "numpy",

@@ -101,6 +101,9 @@ def test_a_secret_never_shows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (["--sasl-username", "me"], "security_protocol PLAINTEXT does not log in"),
         (["--ssl-certfile", "cert.pem"], "ssl_certfile and ssl_keyfile belong together"),
         (["--ssl-cafile", "nowhere.pem"], "ssl_cafile nowhere.pem is not a file"),
+        (["--journal-days", "28"], "journal_days needs snapshots"),
+        (["--archive", "a"], "archive needs journal_days"),
+        (["--archive-key-command", "a"], "archive_key_command needs archive"),
         (["--topic-prefix", "a b"], "--topic-prefix or ONWARD_TOPIC_PREFIX: "),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from onward.streams.records import OutRecord, Record, TopicPartition
+from onward.streams.records import OutRecord, Record, TopicPartition, record_bytes
 
 T = TypeVar("T")
 
@@ -56,6 +56,18 @@ class MemoryBroker:
         log = self.logs[partition]
         since = (record.offset for record in log[self.begins.get(partition, 0) :] if record.timestamp_ms >= time_ms)
         return next(since, len(log))
+
+    async def records_from(
+        self, partition: TopicPartition, begin: int, end: int, most_bytes: int
+    ) -> tuple[list[Record], int]:
+        """Return the records, fewer where they are of more bytes."""
+        assert self.begins.get(partition, 0) <= begin <= end <= len(self.logs[partition])
+        kept: list[Record] = []
+        for record in self.logs[partition][begin:end]:
+            kept.append(record)
+            if sum(map(record_bytes, kept)) >= most_bytes:
+                break
+        return kept, begin + len(kept)
 
     async def delete_before(self, partition: TopicPartition, offset: int) -> None:
         """Let the partition begin at the offset."""
@@ -110,6 +122,12 @@ class DiscardingBroker:
     async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
         """Return 0: nothing is ever old."""
         return 0
+
+    async def records_from(
+        self, partition: TopicPartition, begin: int, end: int, most_bytes: int
+    ) -> tuple[list[Record], int]:
+        """Return none."""
+        return [], end
 
     async def delete_before(self, partition: TopicPartition, offset: int) -> None:
         """Keep all."""

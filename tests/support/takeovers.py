@@ -13,6 +13,7 @@ from typing import Any
 
 import fsspec
 
+from onward.streams.archive.store import Archive
 from onward.streams.metrics import Metrics
 from onward.streams.snapshots.store import Snapshot, Snapshots
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
@@ -58,12 +59,13 @@ class Worker:
         clock_ms: Callable[[], int] = no_clock,
         journal_days: float | None = None,
         observe: Callable[[Stage], None] = ignore_stage,
+        archive: Archive | None = None,
     ) -> None:
         run, self.metrics = story.run, Metrics()
         self.journal = list(story.journal)
         self.ledger = run.directory / name / "journal-0.sqlite"
         config = ProcessorConfig(self.ledger.parent, snapshots=snapshots, snapshot_seconds=seconds)
-        config = replace(config, journal_days=journal_days, cut_seconds=0)
+        config = replace(config, journal_days=journal_days, cut_seconds=0, archive=archive)
         self.processor = PartitionProcessor(
             run.topics, run.programs, run.broker, self.metrics, clock_ms, config, observe
         )

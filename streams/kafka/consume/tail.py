@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Set
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Set
 from typing import Any, TypeVar
 
 import aiokafka
 from aiokafka.errors import KafkaError
 
 from ...errors import BrokerError
-from ...records import Record, TopicPartition
+from ...records import Record, TopicPartition, record_bytes
 from ..closing import close
 from ..options import KafkaOptions
 from ..patience import Patience
@@ -83,6 +83,47 @@ def _ranges(offsets: Iterable[int]) -> list[tuple[int, int]]:
     return ranges
 
 
+async def records_from(
+    options: KafkaOptions, partition: TopicPartition, begin: int, end: int, most_bytes: int
+) -> tuple[list[Record], int]:
+    """The records from ``begin`` to below ``end``, and the offset up to which these are all.
+
+    It ends early with the record that reaches ``most_bytes``. Raise ``BrokerError`` on failure, and where the partition
+    begins later or ends earlier.
+    """
+    tp = aiokafka.TopicPartition(*partition)
+    budget = ReadBudget(options.max_batch_bytes)
+    kept: list[Record] = []
+    async with _consumer(options, _named(partition), budget) as (consumer, patience):
+        consumer.assign([tp])
+        there = (await consumer.beginning_offsets([tp]))[tp], (await consumer.end_offsets([tp]))[tp]
+        if not there[0] <= begin <= end <= there[1]:
+            raise BrokerError(f"{_named(partition)} holds offsets {there[0]} to {there[1]}, not {begin} to {end}")
+        size = 0
+        consumer.seek(tp, begin)
+        async with contextlib.aclosing(_ahead(consumer, budget, tp, begin, end, patience)) as ahead:
+            async for record in ahead:
+                kept.append(record)
+                size += record_bytes(record)
+                if size >= most_bytes:
+                    return kept, record.offset + 1
+    return kept, end
+
+
+async def _ahead(
+    consumer: Any, budget: ReadBudget, tp: aiokafka.TopicPartition, position: int, end: int, patience: Patience
+) -> AsyncGenerator[Record, None]:
+    while position < end:
+        budget.renew()
+        fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
+        for record in fetched.get(tp, ()):
+            if record.offset < end:
+                yield record
+        before, position = position, await consumer.position(tp)
+        if position > before:
+            patience.renew()
+
+
 async def end_offsets(options: KafkaOptions, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """The offset the next record of each partition will get; raise ``BrokerError`` on failure."""
     wanted = [aiokafka.TopicPartition(*partition) for partition in partitions]
@@ -147,13 +188,4 @@ async def _read_range(
     patience: Patience,
 ) -> list[T]:
     consumer.seek(tp, start)
-    seen: list[T] = []
-    position = start
-    while position < end:
-        budget.renew()
-        fetched = await consumer.getmany(tp, timeout_ms=_POLL_MS)
-        seen.extend(see(record) for record in fetched.get(tp, ()) if record.offset < end)
-        before, position = position, await consumer.position(tp)
-        if position > before:
-            patience.renew()
-    return seen
+    return [see(record) async for record in _ahead(consumer, budget, tp, start, end, patience)]

@@ -24,7 +24,7 @@ from ..admin.deletion import delete_before
 from ..admin.preflight import preflight
 from ..admin.rights import may_not
 from ..closing import close
-from ..consume.tail import begin_offset, end_offsets, first_offset_since, records_at, tail
+from ..consume.tail import begin_offset, end_offsets, first_offset_since, records_at, records_from, tail
 from ..options import LINGER_MS, KafkaOptions
 from ..patience import Patience
 from .latest_offsets import latest_offsets
@@ -154,6 +154,12 @@ class KafkaPublisher:
     async def first_offset_since(self, partition: TopicPartition, time_ms: int) -> int:
         """The offset of the first record with this record time or a later one; the partition's end without one."""
         return await first_offset_since(self._options, partition, time_ms)
+
+    async def records_from(
+        self, partition: TopicPartition, begin: int, end: int, most_bytes: int
+    ) -> tuple[list[Record], int]:
+        """The records from one offset to below another, or fewer, and where they end; raise ``BrokerError``."""
+        return await records_from(self._options, partition, begin, end, most_bytes)
 
     async def delete_before(self, partition: TopicPartition, offset: int) -> None:
         """Delete the records before an offset; raise ``BrokerError`` when Kafka refuses."""

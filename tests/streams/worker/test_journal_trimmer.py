@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onward.streams.archive.month_keys import NoKeyError
+from onward.streams.archive.reading import archived_records
+from onward.streams.archive.store import Archive
 from onward.streams.errors import LedgerError
 from onward.streams.records import Record
 from onward.streams.replay.spec_history import SpecHistory
 from onward.streams.snapshots.store import Snapshots
-from onward.streams.worker.stages import CUT_STAGES, Stage
+from onward.streams.worker.stages import ARCHIVE_STAGES, CUT_STAGES, Stage
 from onward.tests.support.pipeline import dump, no_clock
 from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage, fold_uninterrupted, offsets, write_journal
 from onward.tests.support.tape import JOURNAL
@@ -37,12 +42,12 @@ def later() -> int:
     return no_clock() + AGES_AGO_MS
 
 
-def trimming(story, name, snapshots, *, days=OLD, kill_at=None):
+def trimming(story, name, snapshots, *, days=OLD, kill_at=None, archive=None):
     def observe(stage: Stage) -> None:
         if stage is kill_at:
             raise Killed
 
-    return Worker(story, name, snapshots, 0, later, journal_days=days, observe=observe)
+    return Worker(story, name, snapshots, 0, later, journal_days=days, observe=observe, archive=archive)
 
 
 def begin(story):
@@ -131,6 +136,71 @@ def test_a_cut_journal_still_says_which_spec_is_in_force(tmp_path, address):
     assert history.has_begun
 
 
+def key_of(month):
+    return hashlib.sha256(month.encode()).digest()
+
+
+def kept(story, archive):
+    """What the archive holds of what was cut."""
+    return list(archived_records(archive, JOURNAL, 0, begin(story)))
+
+
+def test_what_goes_is_in_the_archive_and_folds_from_its_checkpoint(tmp_path, address, uninterrupted):
+    story, snapshots, archive = write_journal(tmp_path), Snapshots(address, keep=1), Archive(f"{address}/archive")
+    worker = trimming(story, "first", snapshots, archive=archive)
+    asyncio.run(fold_and_cut(worker, story, FIRST, SECOND, len(story.journal)))
+    assert begin(story) == len(worker.journal)
+    assert kept(story, archive) == story.run.broker.logs[JOURNAL][: begin(story)]
+    # What stands behind the last snapshot is of another month.
+    checkpoint, later_one = archive.checkpoints(JOURNAL)
+    assert (checkpoint.offset, later_one.offset) == (FIRST, len(worker.journal))
+    other = Worker(story, "second")
+    other.ledger.parent.mkdir()
+    archive.fetch_checkpoint(checkpoint, other.ledger, Event())
+    other.journal = kept(story, archive)
+    story.run.broker.begins.clear()
+    assert asyncio.run(other.run()) == FIRST
+    assert (story.run.outputs(), dump(other.ledger)) == uninterrupted
+
+
+def no_key(month):
+    raise NoKeyError(f"there is no key of {month}")
+
+
+@pytest.mark.parametrize(
+    ("place", "keys", "message"),
+    [
+        ("file/archive", None, "Not a directory"),
+        ("archive", no_key, "there is no key of 2"),
+        ("other", key_of, "was sealed with another key of 2"),
+    ],
+)
+def test_without_its_archive_nothing_is_cut(tmp_path, address, caplog, place, keys, message):
+    story, snapshots = write_journal(tmp_path), Snapshots(address, keep=1)
+    (tmp_path / "file").touch()
+    # What the archive has of this month was sealed with another key.
+    other = Archive(str(tmp_path / "other"), lambda month: bytes(32))
+    asyncio.run(fold_and_cut(trimming(story, "before", snapshots, archive=other), story, FIRST - 1))
+    story.run.broker.begins.clear()
+    worker = trimming(story, "first", snapshots, archive=Archive(str(tmp_path / place), keys))
+    asyncio.run(fold_and_cut(worker, story, FIRST))
+    assert begin(story) == 0
+    assert worker.count("onward_journal_cut_failures_total", partition="0") == 1
+    [line] = [record.getMessage() for record in caplog.records if "was not cut" in record.getMessage()]
+    assert message in line
+    assert "\n" not in line
+    assert asyncio.run(worker.processor.handle(worker.journal[FIRST:])) is None
+
+
+def test_a_damaged_checkpoint_is_replaced(tmp_path, address):
+    story, archive = write_journal(tmp_path), Archive(str(tmp_path / "archive"))
+    snapshots = Snapshots(address, keep=1)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots, archive=archive), story, FIRST))
+    damage(tmp_path / "archive" / "journal-0" / archive.checkpoints(JOURNAL)[0].name)
+    asyncio.run(fold_and_cut(trimming(story, "first", snapshots, archive=archive), story, SECOND))
+    assert [one.offset for one in archive.checkpoints(JOURNAL)] == [FIRST, SECOND]
+
+
 @pytest.fixture(scope="module")
 def alone():
     """Outputs and ledger of a worker that is never interrupted, over a journal that is never cut."""
@@ -141,7 +211,7 @@ def alone():
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("fold"), st.integers(1, 4)),
-        st.tuples(st.just("kill"), st.sampled_from(CUT_STAGES)),
+        st.tuples(st.just("kill"), st.sampled_from((*CUT_STAGES, *ARCHIVE_STAGES))),
         st.just(("lose ledger", None)),
         st.just(("damage newest snapshot", None)),
     ),
@@ -151,14 +221,16 @@ STEPS = st.lists(
 
 
 @pytest.mark.attack
-@given(STEPS, st.integers(2, 3))
+@given(STEPS, st.integers(2, 3), st.sampled_from(["none", "plain", "sealed"]))
 @settings(max_examples=25, deadline=None)
-def test_kills_lost_ledgers_and_bad_snapshots_lose_nothing_of_a_cut_journal(alone, steps, keep):
+def test_kills_lost_ledgers_and_bad_snapshots_lose_nothing_of_a_cut_journal(alone, steps, keep, archived):
     with TemporaryDirectory() as folder:
-        assert play(Path(folder), steps, keep) == alone
+        keys = key_of if archived == "sealed" else None
+        archive = None if archived == "none" else Archive(f"{folder}/archive", keys)
+        assert play(Path(folder), steps, keep, archive) == alone
 
 
-def play(folder, steps, keep):
+def play(folder, steps, keep, archive):
     """Play the steps, each in a process of its own, then fold to the end; return outputs and ledger."""
     story, snapshots = write_journal(folder), Snapshots(str(folder / "snapshots"), keep)
     total, done, bad = len(story.journal), 0, set[str]()
@@ -173,9 +245,11 @@ def play(folder, steps, keep):
                 damage(folder / "snapshots" / "journal-0" / listed[0].file)
         else:
             done = min(total, done + (value if what == "fold" else 1))
-            worker = trimming(story, "w", snapshots, kill_at=value if what == "kill" else None)
+            worker = trimming(story, "w", snapshots, kill_at=value if what == "kill" else None, archive=archive)
             with suppress(Killed):
                 asyncio.run(fold_and_cut(worker, story, done))
+        if archive is not None:
+            assert kept(story, archive) == story.run.broker.logs[JOURNAL][: begin(story)]
         assert begin(story) <= min((one.ledger.offset for one in snapshots.listed(JOURNAL)), default=0)
     last = Worker(story, "w", snapshots)
     last.journal = last.journal[:total]

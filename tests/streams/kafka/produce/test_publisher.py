@@ -13,7 +13,7 @@ from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.produce.publisher import KafkaPublisher
-from onward.streams.records import OutRecord, TopicPartition
+from onward.streams.records import OutRecord, TopicPartition, record_bytes
 from onward.streams.topics import TopicPlan
 from onward.tests.support.kafka_handlers import read_all
 
@@ -104,6 +104,21 @@ async def test_tail_returns_the_last_records_or_all_of_a_shorter_partition(broke
         assert await publisher.tail(topic, 0, number_of) == [9]
         assert len(await publisher.tail(topic, 0, number_of, 99)) == 10
         assert await publisher.tail(topic, 1, number_of, 3) == []
+
+
+async def test_records_from_an_offset_end_with_the_size_that_was_asked_for(broker):
+    at, other = TopicPartition(broker.topic(2), 0), 1
+    async with KafkaPublisher(broker.options()) as publisher:
+        await publisher.publish([out(at.topic, number) for number in range(10)])
+        records, end = await publisher.records_from(at, 2, 9, 1 << 20)
+        assert ([number_of(record) for record in records], end) == ([2, 3, 4, 5, 6, 7, 8], 9)
+        assert records[0].timestamp_ms == read_all(broker.options(), at.topic)[2].timestamp_ms
+        records, end = await publisher.records_from(at, 2, 9, 2 * record_bytes(records[0]))
+        assert ([record.offset for record in records], end) == ([2, 3], 4)
+        assert await publisher.records_from(at, 4, 4, 1) == ([], 4)
+        assert await publisher.records_from(TopicPartition(at.topic, other), 0, 0, 1) == ([], 0)
+        with pytest.raises(BrokerError, match="holds offsets 0 to 10, not 4 to 11"):
+            await publisher.records_from(at, 4, 11, 1)
 
 
 async def test_tail_keeps_no_records_in_memory(broker):
