@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from ..options import KafkaOptions
 from .metadata import partitions_of, unreachable
 from .rights import is_hidden_group, is_refusal, may_not
+
+_MOVING = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+}
+"""Errors while another broker becomes the leader of a partition. The client then asks again who it is."""
+_PAUSE_SECONDS = 0.1
 
 
 class PartitionOffsets(NamedTuple):
@@ -43,11 +54,23 @@ def partition_offsets(
         partitions = [partition for topic in topics for partition in partitions_of(consumer, options, topic)]
         offsets = []
         for partition in consumer.committed(partitions, timeout=seconds) if of_group else partitions:
-            begin, end = consumer.get_watermark_offsets(partition, timeout=seconds)
+            begin, end = _range(consumer, partition, seconds)
             # A negative offset is librdkafka's code for "nothing committed".
             committed = partition.offset if partition.offset >= 0 else None
             offsets.append(PartitionOffsets(partition.topic, partition.partition, begin, end, committed))
         return offsets
+
+
+def _range(consumer: Consumer, partition: TopicPartition, seconds: float) -> tuple[int, int]:
+    """The first and the end offset of a partition, asked for again for ``seconds`` while its leader changes."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return consumer.get_watermark_offsets(partition, timeout=seconds)
+        except KafkaException as error:
+            if error.args[0].code() not in _MOVING or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 @contextmanager

@@ -12,3 +12,19 @@ def test_offsets_are_those_of_the_partition_and_of_the_group(broker) -> None:
     unread, read = partition_offsets(options, [topic], of_group=True)
     assert (unread.begin, unread.end, unread.committed, unread.lag) == (0, 0, None, 0)
     assert (read.begin, read.end, read.committed, read.lag) == (0, 5, 3, 2)
+
+
+def test_offsets_are_asked_for_again_while_a_partition_changes_its_leader(broker, monkeypatch) -> None:
+    topic = broker.topic(1)
+    broker.fill(topic, 5)
+    moving = [confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION, confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE]
+
+    class Moving(confluent_kafka.Consumer):
+        def get_watermark_offsets(self, *args, **options):
+            if moving:
+                raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(moving.pop()))
+            return super().get_watermark_offsets(*args, **options)
+
+    monkeypatch.setattr("onward.streams.kafka.admin.offsets.Consumer", Moving)
+    [at] = partition_offsets(broker.options(), [topic])
+    assert (at.begin, at.end, moving) == (0, 5, [])
