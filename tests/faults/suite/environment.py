@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from onward.streams.topics import Topics, plan
 from onward.tests.faults.suite.brokers import BROKERS
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states
 from onward.tests.faults.suite.check.expected_outputs import POISON, expected_outputs, observe_outputs
+from onward.tests.faults.suite.check.journal_recorder import JournalRecorder
 from onward.tests.faults.suite.check.reference_run import reference_run
 from onward.tests.faults.suite.context import SuiteContext
 from onward.tests.faults.suite.load.applicants import applicant_turns, identity_of
@@ -84,6 +85,7 @@ class ScenarioEnv:
         self.started = self.clock()
         self._stack = ExitStack()
         self._settled = False
+        self._recorder: JournalRecorder | None = None
 
     def __enter__(self) -> Self:
         create_topics(self.options, plan(self.topics, PARTITIONS, BROKERS))
@@ -129,6 +131,10 @@ class ScenarioEnv:
         """List the snapshots of each partition, newest first."""
         return [self.snapshots.listed(TopicPartition(self.topics.journal, number)) for number in range(PARTITIONS)]
 
+    def record_journal(self) -> None:
+        """Keep the journal from now on, for a scenario in which workers cut it."""
+        self._recorder = self._stack.enter_context(JournalRecorder(self.options, self.topics.journal))
+
     def log(self, event: str) -> None:
         """Print a line of progress."""
         self.context.progress.log(event)
@@ -142,11 +148,12 @@ class ScenarioEnv:
         state: Path | None = None,
         command: Sequence[str] = COMMAND,
         flags: bool = True,
+        settings: Mapping[str, str] | None = None,
     ) -> WorkerGroup:
-        """Start workers that run until the end of the scenario."""
+        """Start workers that run until the end of the scenario, with further ``settings`` as environment variables."""
         group = WorkerGroup(
             self.folder,
-            self._environment(),
+            {**self._environment(), **(settings or {})},
             size,
             draw_plan,
             f"{self.context.seed}/{self.name}",
@@ -223,7 +230,7 @@ class ScenarioEnv:
         findings.lost |= observed.missing
         self.refused = len(observed.refused)
         states = self._states()
-        journal = self.read([self.topics.journal])
+        journal = self.read([self.topics.journal]) if self._recorder is None else self._recorder.finish()
         positions = {position for position, _ in states.values()}
         folder = self.folder / "reference"
         reference = reference_run(self.context.programs, self.topics, journal, positions, folder, all_inputs)

@@ -9,6 +9,7 @@ from onward.tests.faults.suite.environment import TURNS_PER_SECOND, ScenarioEnv
 from onward.tests.faults.suite.scenarios import (
     clocks,
     corruption,
+    cuts,
     disks,
     erasures,
     expired,
@@ -67,4 +68,5 @@ SCENARIOS = (
     Scenario(expired.expired_inputs),
     Scenario(widths.raised_partitions),
     Scenario(upgrades.upgrade),
+    Scenario(cuts.removed_ledgers),
 )

@@ -117,14 +117,14 @@ class WorkerGroup:
             self.restart_ended()
             time.sleep(min(left, _POLL_SECONDS))
 
-    def run_until(self, condition: Callable[[], bool], name: str) -> None:
+    def run_until(self, condition: Callable[[], bool], name: str, *, poll_seconds: float = _POLL_SECONDS) -> None:
         """Supervise the workers until ``condition`` holds. It is a surprise when that takes minutes."""
         deadline = time.monotonic() + _WAIT_SECONDS
         while not condition():
             if time.monotonic() > deadline:
                 self.surprises.append(f"it took more than {_WAIT_SECONDS:g} s until {name}")
                 return
-            self.run_for(_POLL_SECONDS)
+            self.run_for(poll_seconds)
 
     def wait_for_ledgers(self, worker: Worker, count: int) -> None:
         """Supervise the workers until this one has opened the ledgers of so many partitions from here on."""
