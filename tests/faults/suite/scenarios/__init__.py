@@ -69,4 +69,5 @@ SCENARIOS = (
     Scenario(widths.raised_partitions),
     Scenario(upgrades.upgrade),
     Scenario(cuts.removed_ledgers),
+    Scenario(cuts.cut_journal),
 )
