@@ -359,6 +359,20 @@ class WorkerSettings(BrokerSettings):
         return self
 
 
+class ArchiveSettings(BrokerSettings):
+    """Settings of commands that read what was cut of the journal."""
+
+    archive: str | None = Field(
+        None, min_length=1, description="The workers' --archive, which has what they have cut of the journal."
+    )
+    archive_key_command: ArchiveKeyCommand = None
+
+    @model_validator(mode="after")
+    def _keys_of_an_archive(self) -> Self:
+        _check_archive(self.archive, self.archive_key_command)
+        return self
+
+
 class EraseSettings(BrokerSettings):
     """Settings of ``onward erase send``."""
 
@@ -391,7 +405,7 @@ class TraceSettings(BrokerSettings):
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
-class EvaluateSettings(BrokerSettings):
+class EvaluateSettings(ArchiveSettings):
     """Settings of ``onward evaluate``: the policy to evaluate, and the spec of the log."""
 
     spec: Path = Field(description="Program spec (YAML): one that the program has had in the log.")
@@ -413,7 +427,7 @@ class EvaluateSettings(BrokerSettings):
         return self
 
 
-class ReplaySettings(BrokerSettings):
+class ReplaySettings(ArchiveSettings):
     """Settings of ``onward replay``: what is folded, and from where."""
 
     check: bool = Field(False, description="Compare the outputs with those on the topics; replay does nothing else.")

@@ -1,11 +1,14 @@
-"""Reads what an archive holds of a journal partition, whatever overlaps."""
+"""Reads what an archive holds of a journal partition: records, whatever overlaps, and checkpoints that are good."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Event
 
+from ..ledger.check import LedgerCheckError, check_copy
 from ..records import Record, TopicPartition
-from .store import Archive, ArchiveError, SegmentFile
+from .store import Archive, ArchiveError, CheckpointFile, SegmentFile
 
 
 class ArchiveGapError(ArchiveError):
@@ -26,6 +29,14 @@ def archived_records(archive: Archive, journal: TopicPartition, begin: int, end:
         begin = stop
 
 
+def begin_of_archived(archive: Archive, journal: TopicPartition, end: int) -> int:
+    """From which offset on segments hold all up to ``end``, by their names; ``end`` itself where none does."""
+    for segment in sorted(archive.segments(journal), key=lambda one: one.end, reverse=True):
+        if segment.end >= end:
+            end = min(end, segment.first)
+    return end
+
+
 def _first_good(
     archive: Archive, journal: TopicPartition, segments: Sequence[SegmentFile], offset: int
 ) -> tuple[list[Record], int]:
@@ -37,3 +48,15 @@ def _first_good(
         except ArchiveError as error:
             why.append(str(error))
     raise ArchiveGapError(journal, offset, why)
+
+
+def fetch_checked(archive: Archive, checkpoint: CheckpointFile, target: Path, stop: Event) -> None:
+    """Copy a checkpoint to ``target``; raise ``ArchiveError`` unless it is a good ledger of that place."""
+    archive.fetch_checkpoint(checkpoint, target, stop)
+    try:
+        meta = check_copy(target, stop)
+    except LedgerCheckError as error:
+        raise ArchiveError(f"checkpoint {checkpoint.name}: {error}") from error
+    place = meta.journal, meta.partition, meta.offset
+    if place != (*checkpoint.journal, checkpoint.offset):
+        raise ArchiveError(f"checkpoint {checkpoint.name} holds the ledger of {place}")

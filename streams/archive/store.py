@@ -95,6 +95,10 @@ class Archive:
         found = (_CHECKPOINT.fullmatch(name) for name in self._own_names(journal))
         return sorted(CheckpointFile(journal, int(name[1]), name[2]) for name in found if name)
 
+    def holds_others(self, journal: TopicPartition) -> bool:
+        """Whether there are files of a journal partition that are sealed and these are not, or the other way round."""
+        return len(self._own_names(journal)) < len(self._names(journal))
+
     def write_segment(self, segment: SegmentFile, records: Sequence[Record]) -> None:
         """Write a segment; raise ``ArchiveError``."""
         header = header_of(segment.journal, segment.first, segment.end)
@@ -125,6 +129,11 @@ class Archive:
                 _check(stop)
                 file.write(block)
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its files are sealed."""
+        return self._keys is not None
+
     # --- the address -------------------------------------------------------------------------------------------------
 
     def _folder(self, journal: TopicPartition) -> str:
@@ -135,12 +144,12 @@ class Archive:
 
     @property
     def _suffix(self) -> str:
-        return "" if self._keys is None else SUFFIX
+        return SUFFIX if self.is_sealed else ""
 
     def _own_names(self, journal: TopicPartition) -> list[str]:
         """The names of the files that are sealed as all are here, without the suffix that says so."""
-        sealed = self._keys is not None
-        return [name.removesuffix(SUFFIX) for name in self._names(journal) if name.endswith(SUFFIX) is sealed]
+        names = (name for name in self._names(journal) if name.endswith(SUFFIX) is self.is_sealed)
+        return [name.removesuffix(SUFFIX) for name in names]
 
     def _names(self, journal: TopicPartition) -> list[str]:
         folder = self._folder(journal)

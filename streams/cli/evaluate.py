@@ -15,11 +15,10 @@ from rich.table import Column, Table
 from ...agents.evaluation import Estimate
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
+from ..archive.store import archive_at
 from ..engine.portion import PreferenceUpdate
-from ..errors import UsageError
-from ..journal.forged_records import ForgedRecords
+from ..errors import JournalCutError, UsageError
 from ..kafka import connection
-from ..kafka.admin.offsets import partition_offsets
 from ..kafka.client import EventReader
 from ..programs.assembly import assemble
 from ..programs.program import Program
@@ -37,13 +36,15 @@ from ..replay.evaluation import (
 from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings import EvaluateSettings
 from ..topics import Topics
+from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.forged_records import read_forged
+from .process.kept_journal import KeptJournal
 from .process.spec_history import OTHER_SPEC, in_force, read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
-recourse topic to where they end now, writes nothing."""
+recourse topic to where they end now, writes nothing. What workers have cut of the journal is read from --archive."""
 
 ESTIMATES = {
     "logged": "the log's policy",
@@ -69,21 +70,31 @@ def run(args: Sequence[str]) -> int:
     loaded = load_program_spec(settings.spec)
     given = assemble(loaded)
     _target(settings, given)  # A wrong policy is refused before the log is read.
+    archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
-        program = in_force(loaded, given, read_spec_history(given.name, topics, options))
+        journal = _whole(KeptJournal(options, topics.journal, archive), settings)
+        program = in_force(loaded, given, read_spec_history(given.name, topics, options, archive))
     target = _target(settings, program)
     with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
         answers = _answers(_records(reader), program)
     with quiet_kafka_clients():
-        forged = read_forged(options, partition_offsets(options, [topics.journal]))
-    with quiet_kafka_clients(), EventReader(options, [topics.journal]) as reader:
-        evaluation = _evaluate(_records(reader), program, target, topics, answers, forged)
+        evaluation = _evaluate(journal, program, target, topics, answers)
     if settings.as_json:
         print(json.dumps(_as_json(evaluation, program, target), indent=2))
     else:
         _print(evaluation, program, target)
     return 0
+
+
+def _whole(journal: KeptJournal, settings: EvaluateSettings) -> KeptJournal:
+    """The journal; raise ``JournalCutError`` where it is not kept from its beginning: a policy learns from there."""
+    for own in journal.partitions:
+        if own.begin:
+            kept = f"{own.topic} partition {own.partition} is kept from offset {own.begin} on"
+            where = "give --archive, if workers have one" if settings.archive is None else "so is it in the archive"
+            raise JournalCutError(f"{kept}, and evaluate folds it from its beginning: {where}")
+    return journal
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
@@ -132,18 +143,15 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
 
 
 def _evaluate(
-    journal: Iterable[Record],
-    program: Program,
-    target: Program,
-    topics: Topics,
-    answers: Answers,
-    forged: Mapping[int, ForgedRecords],
+    journal: KeptJournal, program: Program, target: Program, topics: Topics, answers: Answers
 ) -> PolicyEvaluation:
     evaluator = PolicyEvaluator(program, target)
+    progress = ReadProgress(2 * sum(own.end - own.begin for own in journal.partitions))
+    forged = read_forged(journal.records(journal.partitions, progress.add))
     replays: dict[int, JournalReplay] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="onward-evaluate-")))
-        for record in journal:
+        for record in journal.records(journal.partitions, progress.add):
             replay = replays.get(record.partition)
             if replay is None:
                 partition = TopicPartition(record.topic, record.partition)

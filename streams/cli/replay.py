@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 from typing import NamedTuple
 
+from ..archive.reading import fetch_checked
+from ..archive.store import Archive, ArchiveError, archive_at
 from ..errors import LedgerError, UsageError
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
@@ -21,7 +23,7 @@ from ..ledger.migrations import MigrationError, migrate_copy
 from ..printable import printable
 from ..programs.assembly import assemble_all
 from ..programs.spec_check import load_program_spec
-from ..records import TopicPartition
+from ..records import Record, TopicPartition
 from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
 from ..settings import ReplaySettings
 from ..snapshots.store import SnapshotError, Snapshots
@@ -30,6 +32,7 @@ from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.forged_records import read_forged
+from .process.kept_journal import KeptJournal, archive_errors
 
 DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
 before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
@@ -60,24 +63,28 @@ def run(args: Sequence[str]) -> int:
 
 def _check(settings: ReplaySettings, folder: Path) -> Result:
     programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
     topics, options = connection.topics(settings), connection.connection(settings)
     records = compared = differing = 0
     first: Difference | None = None
     with closing(_published(topics, options, folder)) as published, ExitStack() as stack:
-        offsets = partition_offsets(options, [topics.journal])
+        journal = KeptJournal(options, topics.journal, archive)
         checks = {}
-        for own in offsets:
-            journal = TopicPartition(own.topic, own.partition)
+        for own in journal.partitions:
+            partition = TopicPartition(own.topic, own.partition)
             ledger = folder / f"{own.partition}.sqlite"
-            _begin(settings, journal, ledger)
+            if archive is None or settings.snapshots is not None or settings.from_ledger is not None:
+                _begin(settings, partition, ledger)
+            else:
+                _fetch_checkpoint(archive, own, journal.cut[own.partition], ledger)
             checks[own.partition] = stack.enter_context(
-                closing(OutputCheck(programs, topics, journal, ledger, published))
+                closing(OutputCheck(programs, topics, partition, ledger, published))
             )
-        ahead = [own._replace(begin=max(own.begin, checks[own.partition].offset)) for own in offsets]
+        ahead = [own._replace(begin=max(own.begin, checks[own.partition].offset)) for own in journal.partitions]
         progress = ReadProgress(2 * sum(max(0, own.end - own.begin) for own in ahead))
-        for partition, forged in read_forged(options, ahead, progress.add).items():
-            checks[partition].forged = forged
-        for difference in _differences(ahead, options, checks, progress):
+        for number, forged in read_forged(journal.records(ahead, progress.add)).items():
+            checks[number].forged = forged
+        for difference in _differences(journal.records(ahead, progress.add), checks):
             differing += 1
             first = first or difference
         records = sum(max(0, own.end - own.begin) for own in ahead)
@@ -85,10 +92,8 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
     return Result(records, compared, differing, first)
 
 
-def _differences(
-    offsets: Sequence[PartitionOffsets], options: KafkaOptions, checks: dict[int, OutputCheck], progress: ReadProgress
-) -> Iterator[Difference]:
-    for record in records_between(options, offsets, progress.add):
+def _differences(journal: Iterable[Record], checks: Mapping[int, OutputCheck]) -> Iterator[Difference]:
+    for record in journal:
         yield from checks[record.partition].feed(record)
     for check in checks.values():
         yield from check.rest()
@@ -131,6 +136,26 @@ def _fetch(snapshots: Snapshots, journal: TopicPartition, ledger: Path) -> None:
             return
     except SnapshotError as error:
         raise UsageError(f"--snapshots {error}") from error
+
+
+def _fetch_checkpoint(archive: Archive, own: PartitionOffsets, cut: int, ledger: Path) -> None:
+    """Fetch the checkpoint from which least is folded before what the topic holds: outputs of older records are gone.
+
+    None where there is no good one, and the archive has the beginning; else one as early as can be.
+    """
+    with archive_errors():
+        there = archive.checkpoints(TopicPartition(own.topic, own.partition))
+    behind = [one for one in reversed(there) if own.begin <= one.offset <= cut]
+    ahead = [one for one in there if one.offset > cut] if own.begin else []
+    for checkpoint in (*behind, *ahead):
+        try:
+            fetch_checked(archive, checkpoint, ledger, Event())
+        except ArchiveError as error:
+            print(f"{error}: it is refused", file=sys.stderr)
+            ledger.unlink(missing_ok=True)
+            continue
+        _migrate(Path(checkpoint.name), ledger)
+        return
 
 
 def _migrate(kept: Path, copy: Path) -> None:

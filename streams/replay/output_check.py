@@ -147,7 +147,7 @@ class OutputCheck:
         if not self._entries and record.first_offset > self.forged.next_offset(self._state.offset):
             raise UsageError(
                 f"{record.topic} partition {record.partition} begins at offset {record.first_offset}, and the replay "
-                f"at {self._state.offset}: give --snapshots or --from-ledger, to begin later"
+                f"at {self._state.offset}: give --snapshots, --from-ledger or --archive"
             )
         if record.offset < self._state.offset or self.forged.leaves_out(record.offset):
             return

@@ -14,9 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 from threading import Event
 
+from ..archive.reading import fetch_checked
 from ..archive.segments import are_same
 from ..archive.store import Archive, ArchiveError, CheckpointFile, SegmentFile, month_of
-from ..ledger.check import LedgerCheckError, check_copy
 from ..ledger.file import copy_beside
 from ..records import Publisher, Record, TopicPartition
 from ..snapshots.store import Snapshot
@@ -64,11 +64,10 @@ class JournalArchiver:
 
     def _check(self, checkpoint: CheckpointFile, fetched: Path, stop: Event) -> bool:
         try:
-            self.archive.fetch_checkpoint(checkpoint, fetched, stop)
-            meta = check_copy(fetched, stop)
-        except (ArchiveError, LedgerCheckError):
+            fetch_checked(self.archive, checkpoint, fetched, stop)
+        except ArchiveError:
             return False
-        return (meta.journal, meta.partition, meta.offset) == (*checkpoint.journal, checkpoint.offset)
+        return True
 
     async def keep_segments(self, journal: TopicPartition, begin: int, cut: int) -> int:
         """Keep the records from ``begin`` to ``cut``; return up to where they are kept, if that is many."""

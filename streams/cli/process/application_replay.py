@@ -42,7 +42,7 @@ def replayed(
     shard = shard_of(application, program.spec.shards)
     own = journal[partition_of(journal_key(program.name, shard), len(journal))]
     progress = ReadProgress(2 * (own.end - own.begin))
-    forged = read_forged(options, [own], progress.add).get(own.partition)
+    forged = read_forged(records_between(options, [own], progress.add)).get(own.partition)
     with TemporaryDirectory(prefix="onward-replay-") as folder:
         partition = TopicPartition(own.topic, own.partition)
         with closing(JournalReplay(program, topics, partition, Path(folder), forged)) as replay:

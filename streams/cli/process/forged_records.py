@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from ...journal.forged_records import ForgedRecords
-from ...kafka.admin.offsets import PartitionOffsets
-from ...kafka.client import records_between
-from ...kafka.options import KafkaOptions
+from ...records import Record
 
 
-def read_forged(
-    options: KafkaOptions, journal: Iterable[PartitionOffsets], on_read: Callable[[int], None] = lambda _: None
-) -> Mapping[int, ForgedRecords]:
+def read_forged(journal: Iterable[Record]) -> Mapping[int, ForgedRecords]:
     """By journal partition; any other has none."""
     found: dict[int, ForgedRecords] = defaultdict(ForgedRecords)
-    for record in records_between(options, journal, on_read):
+    for record in journal:
         found[record.partition].see(record)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....schemas.specfile import LoadedSpec
+from ...archive.store import Archive
 from ...errors import UsageError
 from ...ingest.partitioning import partition_of
 from ...journal.entries import journal_key
@@ -15,6 +16,7 @@ from ...replay.spec_history import SpecHistory
 from ...topics import Topics
 from ..display.read_progress import ReadProgress
 from .forged_records import read_forged
+from .kept_journal import KeptJournal
 
 OTHER_SPEC = "program {!r} runs with another spec (sha256 {}): give its file as --spec"
 
@@ -29,14 +31,15 @@ def in_force(loaded: LoadedSpec, given: Program, history: SpecHistory) -> Progra
     return program
 
 
-def read_spec_history(program: str, topics: Topics, options: KafkaOptions) -> SpecHistory:
+def read_spec_history(
+    program: str, topics: Topics, options: KafkaOptions, archive: Archive | None = None
+) -> SpecHistory:
     """The specs of a program. All of its shards' journal partitions hold the same ones: that of the first is read."""
-    history = SpecHistory(program)
-    journal = partition_offsets(options, [topics.journal])
-    own = [journal[partition_of(journal_key(program, 0), len(journal))]]
+    history, journal = SpecHistory(program), KeptJournal(options, topics.journal, archive)
+    own = [journal.partitions[partition_of(journal_key(program, 0), len(journal.partitions))]]
     progress = ReadProgress(2 * sum(one.end - one.begin for one in own))
-    forged = read_forged(options, own, progress.add)
-    for record in records_between(options, own, progress.add):
+    forged = read_forged(journal.records(own, progress.add))
+    for record in journal.records(own, progress.add):
         if record.offset not in forged[record.partition].refused:
             history.feed_journal(record)
     ahead = [

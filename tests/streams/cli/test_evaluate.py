@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,14 +21,18 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.schemas.specfile import load_spec
 from onward.streams import cli
+from onward.streams.archive.month_keys import MonthKeys
+from onward.streams.archive.store import Archive
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.cli.worlds.lockstep import World
 from onward.streams.cli.worlds.program_folders import write_programs
-from onward.streams.errors import UsageError
+from onward.streams.errors import JournalCutError, UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
+from onward.tests.support.cut_journals import archive_and_cut
 from onward.tests.support.installations import TOPICS, read_events
+from onward.tests.support.kafka_handlers import read_all
 
 PEOPLE = 1000
 PROGRAM = "personal-loan-posterior"
@@ -104,17 +112,15 @@ def test_the_estimates_agree_with_the_events_on_the_topics(
 
 
 def test_a_target_spec_gives_the_same_estimates_in_a_table(
-    log: LoggedProgram, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    log: LoggedProgram, uncut: dict[str, Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     other = log.spec.with_name("other.yaml")
     other.write_text(log.spec.read_text().replace("choice: posterior, exploration: 1", "choice: linucb"))
     assert log.evaluate("--target-spec", str(other)) == 0
     table = capsys.readouterr().out
-    assert log.evaluate("--choice", "linucb", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
     assert "linucb on the log of posterior" in table
     for name in ("snips", "doubly_robust"):
-        estimate = found["estimates"][name]
+        estimate = uncut["estimates"][name]
         assert all(f"{estimate[end]:.4f}" in table for end in ("value", "low", "high"))
 
 
@@ -147,3 +153,99 @@ def test_the_log_of_another_spec_is_refused(log: LoggedProgram, capsys: pytest.C
     (log.spec.parent / "model" / "elsewhere.json").write_text(manifest.replace("personal-loan-posterior", "elsewhere"))
     assert cli.main([*flags, str(another)]) == UsageError.exit_code
     assert "journal holds no answers of program 'elsewhere'" in capsys.readouterr().err
+
+
+class CutLog:
+    """A copy of a log whose journal is archived, and was cut in each partition."""
+
+    def __init__(self, log: LoggedProgram, broker: EmbeddedBroker, address: Path) -> None:
+        self.log, self.broker, self.address = log, broker, address
+
+    def evaluate(self, *flags: str) -> int:
+        brokers = ["--brokers", self.broker.bootstrap, "--spec", str(self.log.spec)]
+        return cli.main(["evaluate", *brokers, "--choice", "linucb", "--json", *flags])
+
+
+def key_command(folder: Path) -> str:
+    """A command that knows the keys of all months but 2026-07."""
+    script = folder / "key-of"
+    script.write_text(
+        '#!/bin/sh\n[ "$1" = 2026-07 ] || printf %s "$1" | sha256sum | cut -c 1-32 | tr -d "\\n" | base64\n'
+    )
+    script.chmod(0o700)
+    return str(script)
+
+
+@pytest.fixture(scope="module")
+def uncut(log: LoggedProgram) -> dict[str, Any]:
+    """What is printed of the log that was not cut."""
+    with redirect_stdout(StringIO()) as printed:
+        assert log.evaluate("--choice", "linucb", "--json") == 0
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+@pytest.fixture(scope="module", params=["plain", "sealed"])
+def cut_log(
+    request: pytest.FixtureRequest, log: LoggedProgram, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[CutLog]:
+    folder = tmp_path_factory.mktemp("cut")
+    keys = MonthKeys(key_command(folder)) if request.param == "sealed" else None
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
+        with EventWriter(broker.options()) as writer:
+            for number, record in enumerate(read_all(log.broker.options(), TOPICS.journal, TOPICS.recourse)):
+                value, headers = record.value or b"", list(record.headers)
+                writer.send(record.topic, value, key=record.key, headers=headers, partition=record.partition)
+                if number % 10 == 0:
+                    writer.flush()
+        archive_and_cut(broker, Archive(str(folder / "archive"), keys), START_MS)
+        yield CutLog(log, broker, folder / "archive")
+
+
+def flags_of(cut_log: CutLog) -> list[str]:
+    command = cut_log.address.parent / "key-of"
+    sealed = ["--archive-key-command", str(command)] if command.exists() else []
+    return ["--archive", str(cut_log.address), *sealed]
+
+
+def test_a_cut_journal_is_evaluated_from_its_archive_as_one_that_was_not_cut(
+    uncut: dict[str, Any], cut_log: CutLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cut_log.evaluate(*flags_of(cut_log)) == 0
+    assert json.loads(capsys.readouterr().out) == uncut
+    assert uncut["steps"] > PEOPLE / 3
+
+
+def test_a_cut_journal_without_what_was_cut_is_refused_with_one_line(
+    cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cut_log.evaluate() == JournalCutError.exit_code
+    assert "on, and evaluate folds it from its beginning: give --archive" in line_of(capsys)
+    assert cut_log.evaluate("--archive", str(tmp_path / "another")) == JournalCutError.exit_code
+    assert "so is it in the archive" in line_of(capsys)
+    # Sealed where it should not be, or the other way round.
+    other = ["--archive", str(cut_log.address)]
+    if len(flags_of(cut_log)) == 2:
+        other += ["--archive-key-command", key_command(tmp_path)]
+    assert cut_log.evaluate(*other) == UsageError.exit_code
+    assert "--archive-key-command" in line_of(capsys)
+
+
+def test_a_segment_that_is_damaged_or_gone_is_named(
+    cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(cut_log.address, tmp_path / "copy")
+    [first, *_] = sorted((copy / "journal-0").iterdir())
+    first.write_bytes(first.read_bytes()[:-1])
+    flags = ["--archive", str(copy), *flags_of(cut_log)[2:]]
+    assert cut_log.evaluate(*flags) == UsageError.exit_code
+    assert f"--archive: journal partition 0, offset 0: {first}: it " in line_of(capsys)
+    first.unlink()
+    assert cut_log.evaluate(*flags) == JournalCutError.exit_code
+    assert "so is it in the archive" in line_of(capsys)
+
+
+def line_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line of a refusal."""
+    [line] = capsys.readouterr().err.splitlines()
+    return line

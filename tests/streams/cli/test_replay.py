@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+from threading import Event
 
 import pytest
 
 from onward.streams import cli
+from onward.streams.archive.store import Archive, CheckpointFile
 from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.tests.support.comparison import ledger_position
+from onward.tests.support.cut_journals import archive_and_cut
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.kept_installation import KeptInstallation
+from onward.tests.support.takeovers import damage
+from onward.tests.support.tape import JOURNAL
 
 
 class UpgradedInstallation:
@@ -75,6 +80,34 @@ def test_from_the_beginning_it_tells_what_the_older_version_had_said_otherwise(u
     assert upgraded.replay("--json") == 1
     first = json.loads(capsys.readouterr().out)["first"]
     assert int(first["position"].partition(".")[0]) < ledger_position(upgraded.backup / "journal-0.sqlite").offset
+
+
+@pytest.fixture
+def archived(upgraded):
+    """The archive of the installation, whose journal was cut behind its checkpoint at the upgrade."""
+    write(upgraded)
+    archive, ledger = Archive("archive"), upgraded.backup / "journal-0.sqlite"
+    archive_and_cut(upgraded.broker, archive, 0)
+    checkpoint = CheckpointFile(JOURNAL, ledger_position(ledger).offset, "2026-10")
+    archive.write_checkpoint(checkpoint, ledger, Event())
+    return checkpoint
+
+
+def test_a_cut_journal_is_replayed_from_the_checkpoint_of_its_archive(upgraded, archived, capsys):
+    assert upgraded.replay("--archive", "archive", "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["compared"] > 100
+    assert (result["differing"], result["first"]) == (0, None)
+    assert upgraded.replay() == UsageError.exit_code
+    assert "give --snapshots, --from-ledger or --archive" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_refused_and_the_archive_replayed_from_its_beginning(upgraded, archived, capsys):
+    damage(upgraded.kept.folder / "archive" / "journal-0" / archived.name)
+    assert upgraded.replay("--archive", "archive", "--json") == 1
+    out, err = capsys.readouterr()
+    assert f"checkpoint {archived.name}: " in err
+    assert int(json.loads(out)["first"]["position"].partition(".")[0]) < archived.offset
 
 
 @pytest.mark.parametrize(
