@@ -389,7 +389,7 @@ class EraseSettings(BrokerSettings):
         return self
 
 
-class TraceSettings(BrokerSettings):
+class TraceSettings(ArchiveSettings):
     """Settings of ``onward erase verify``."""
 
     people: CliPositionalArg[Names] = Field(

@@ -65,9 +65,14 @@ def unseal(file: IO[bytes], key: bytes, place: str) -> Iterator[bytes]:
         raise SealError("it is damaged, or another file's content")
 
 
+def is_sealed(head: bytes) -> bool:
+    """Whether a file that begins so is a sealed one, or was to be."""
+    return head.startswith(_FORMAT)
+
+
 def is_of_key(head: bytes, key: bytes) -> bool:
     """Whether a sealed file that begins so was sealed with this key of its month; raise ``SealError`` for no file."""
-    if len(head) < _HEAD_BYTES or not head.startswith(_FORMAT):
+    if len(head) < _HEAD_BYTES or not is_sealed(head):
         raise SealError("it is not a sealed file")
     return secrets.compare_digest(head[len(_FORMAT) : len(_FORMAT) + _FINGERPRINT_BYTES], _fingerprint(key))
 

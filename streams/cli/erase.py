@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...schemas.events import Erasure
 from ...schemas.headers import format_time
+from ..archive.month_keys import MonthKeys
 from ..errors import UsageError
 from ..kafka.admin.offsets import partition_offsets
 from ..kafka.admin.preflight import preflight
@@ -21,6 +22,7 @@ from ..kafka.connection import topics as topic_names
 from ..printable import printable
 from ..settings import EraseSettings, TraceSettings
 from ..topics import DAY_MS
+from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
 from ..traces.search import Retention, Trace, TraceSearch
 from ..traces.snapshots import snapshot_files
@@ -42,7 +44,8 @@ rewards topic, which names nobody."""
 VERIFY = """Search every topic from its beginning, and the files that are named, for people who are to be forgotten: for
 names, words and numbers that only they have. Base64 and packed content is opened. Prints where each trace is and until
 when it may stay, without the name. Ends with exit code 1 where one is left that should be gone: in any file but a
-snapshot at once, in topics after their retention, in snapshots after 30 days. Writes nothing."""
+snapshot at once, in topics after their retention, in snapshots after 30 days. Sealed files of an archive are opened
+with the keys of --archive-key-command; what cannot be opened is not known to be without a name. Writes nothing."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -87,10 +90,20 @@ def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
         if not folder.exists():
             raise UsageError(f"{folder} does not exist")
         yield from search.in_folder(folder)
-    if settings.snapshots is not None:
-        with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place:
+        if settings.snapshots is not None:
             for file, until_ms, copy in snapshot_files(settings.snapshots, Path(place)):
                 yield from search.in_file(copy, until_ms, file)
+        if settings.archive is not None:
+            yield from _in_archive(settings.archive, settings.archive_key_command, search, Path(place))
+
+
+def _in_archive(address: str, key_command: str | None, search: TraceSearch, folder: Path) -> Iterator[Trace]:
+    archive = ArchiveSearch(address, None if key_command is None else MonthKeys(key_command), search)
+    yield from archive.traces(folder)
+    if archive.forgotten:
+        months = ", ".join(sorted(archive.forgotten))
+        print(f"the archive has files that nobody can open: there is no key of {months}", file=sys.stderr)
 
 
 def _in_topics(settings: TraceSettings, search: TraceSearch) -> Iterator[Trace]:
@@ -106,7 +119,7 @@ def _in_topics(settings: TraceSettings, search: TraceSearch) -> Iterator[Trace]:
 
 def _print(traces: Sequence[Trace], names: Sequence[str], now_ms: int) -> None:
     for trace in traces:
-        who = ", ".join(f"#{number}" if number else "not searched: too large" for number in trace.names)
+        who = ", ".join(f"#{number}" if number else "not searched" for number in trace.names)
         print(printable(f"{trace.place}: {trace.note} ({who}), {_until(trace, now_ms)}"))
     left = sum(trace.is_left(now_ms) for trace in traces)
     print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone")

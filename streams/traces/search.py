@@ -30,8 +30,8 @@ _UNSEARCHED = -1
 class Trace(NamedTuple):
     """A place that holds names: the numbers of these, from 1.
 
-    The number 0 stands for content that unpacks to too much to be searched. ``until_ms`` is when it ends at the latest;
-    None where nothing ends it. ``note`` says what it is.
+    The number 0 stands for content that was not searched: it unpacks to too much, or is sealed. ``until_ms`` is when it
+    ends at the latest; None where nothing ends it. ``note`` says what it is.
     """
 
     place: str

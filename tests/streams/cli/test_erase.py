@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import msgspec
 import pytest
 
 from onward.schemas.events import Erased, Erasure
+from onward.streams.archive.store import Archive, CheckpointFile, SegmentFile
 from onward.streams.cli import main
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventReader, EventWriter
@@ -19,9 +22,11 @@ from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.settings import BrokerSettings
 from onward.tests.support.installations import TOPICS
-from onward.tests.support.tape import DAY_MS, TIMED, tape
+from onward.tests.support.tape import DAY_MS, JOURNAL, TIMED, tape
 
 NAME = "canary Zoë"
+KEYS = "--archive-key-command"
+NOBODY = "the archive has files that nobody can open: there is no key of "
 
 
 def verified(broker, capsys, *flags: str) -> tuple[int, dict[str, object]]:
@@ -175,3 +180,69 @@ def wait_for(holds: Callable[[], object]) -> None:
     """Wait until something holds."""
     while not holds():
         time.sleep(0.2)
+
+
+@pytest.fixture
+def archived(tmp_path):
+    """Writes an archive with a person in a segment of one month and in a checkpoint of the next."""
+    story = tape(tmp_path / "story", **TIMED)
+    story.applies(NAME)
+    ledger = story.fold()
+
+    def write_archive(keys) -> str:
+        archive = Archive(str(tmp_path / "archive"), keys)
+        records = [*story.journal]
+        archive.write_segment(SegmentFile(JOURNAL, 0, len(records), "2026-09"), records)
+        archive.write_checkpoint(CheckpointFile(JOURNAL, len(records), "2026-10"), ledger, Event())
+        return str(tmp_path / "archive")
+
+    return write_archive
+
+
+def keys_but(folder: Path, *dropped: str) -> str:
+    """A command that prints the keys of all months but those that were dropped."""
+    script = folder / "key-of"
+    cases = "".join(f"{month}) ;;\n" for month in dropped)
+    key = base64.b64encode(bytes(32)).decode()
+    script.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}*) echo {key} ;;\nesac\n')
+    script.chmod(0o700)
+    return str(script)
+
+
+def test_an_archive_holds_everybody_until_its_files_are_gone(broker, capsys, archived):
+    code, found = verified(broker, capsys, "--archive", archived(None))
+    assert code == 1
+    segment, *checkpoint = [(Path(trace["place"]).suffix, trace["note"], trace["left"]) for trace in found["traces"]]
+    assert segment == (".gz", "file", True)
+    assert (".sqlite", "table cases", True) in checkpoint
+
+
+def test_a_sealed_archive_forgets_with_the_keys_of_all_months(broker, capsys, archived, tmp_path):
+    flags = ["--archive", archived(lambda _: bytes(32))]
+    code, found = verified(broker, capsys, *flags)
+    assert (code, found["left"]) == (1, 2)
+    assert {(trace["note"], *trace["names"]) for trace in found["traces"]} == {
+        ("sealed, and not opened: give --archive-key-command", 0)
+    }
+    for dropped, traces in (((), "gz sqlite"), (("2026-09",), "sqlite"), (("2026-09", "2026-10"), "")):
+        command = keys_but(tmp_path, *dropped)
+        assert main(["erase", "verify", NAME, "--brokers", broker.bootstrap, "--json", *flags, KEYS, command]) == bool(
+            traces
+        )
+        out, err = capsys.readouterr()
+        assert {Path(trace["place"].removesuffix(".sealed")).suffix[1:] for trace in json.loads(out)["traces"]} == set(
+            traces.split()
+        )
+        assert err == (f"{NOBODY}{', '.join(dropped)}\n" if dropped else "")
+
+
+def test_what_is_sealed_and_cannot_be_opened_is_not_known_to_be_clean(broker, capsys, archived, tmp_path):
+    address = archived(lambda _: bytes([1]) * 32)
+    code, found = verified(broker, capsys, "--archive", address, KEYS, keys_but(tmp_path))
+    assert code == 1
+    assert {trace["note"] for trace in found["traces"]} == {
+        "sealed, and not opened: it was sealed with another key of its month"
+    }
+    flags = ["--brokers", broker.bootstrap, "--archive", address, KEYS]
+    assert main(["erase", "verify", NAME, *flags, "false"]) == 2
+    assert "--archive: false 2026-09 ended with 1" in capsys.readouterr().err
