@@ -20,9 +20,9 @@ from onward.schemas.events import Application, DeadLetter, Decision
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import dead_letters, main
-from onward.streams.journal.dead_letters import dead_letter_of_record
+from onward.streams.journal.dead_letters import dead_letter_of_record, dead_letter_of_run, with_record
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
-from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.service import run_service
 from onward.streams.outputs.emission import Emission, encode_event, records_of
@@ -132,7 +132,11 @@ def put(writer: EventWriter, record: Record, reason: str = "wrong_type", limit: 
 
 def put_letter(writer: EventWriter, record: Record, reason: str = "wrong_type", limit: int = 100) -> None:
     """Publish the dead letter of a record that a worker would."""
-    letter = dead_letter_of_record(record, reason, "it \x1b[2Jis", limit)
+    publish(writer, record, dead_letter_of_record(record, reason, "it \x1b[2Jis", limit))
+
+
+def publish(writer: EventWriter, record: Record, letter: DeadLetter) -> None:
+    """Publish a dead letter of a record."""
     times_ms = record.timestamp_ms, record.timestamp_ms
     emission = Emission(0, 0, "dead-letter/x", "", "onward", None, *times_ms, DeadLetter, encode_event(letter))
     [out] = records_of([emission], TOPICS, record.partition, b"1", b"17.0")
@@ -253,6 +257,27 @@ def test_decisions_wait_until_workers_have_read_the_applications(
         "skipped": [],
         "dry_run": False,
     }
+
+
+def test_all_records_of_a_run_are_sent_again_from_their_topic_and_none_else(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = [b'{"a":', b"{", b"[", b"{}"]
+    run = [Record("applications", 0, at, SENT_MS, None, value, ID) for at, value in enumerate(values[:3])]
+    with EventWriter(broker.options()) as writer:
+        for value in values:
+            writer.send("applications", value, headers=ID, partition=0)
+        publish(writer, run[0], with_record(dead_letter_of_run(run, "malformed_json", "no JSON"), run[0]))
+    assert call(broker, "show", "applications/0/0", "--json") == 0
+    [shown] = json.loads(capsys.readouterr().out)["dead_letters"]
+    assert (shown["records"], shown["value"], shown["headers"]) == (3, '{"a":', {"ce_id": "1"})
+    assert call(broker, "retry", "--all") == 0
+    assert call(broker, "retry", "--all") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 dead letter: 0 sent again, 1 sent before, 0 cannot be"
+    with EventReader(broker.options(), ["applications"]) as reader:
+        records = [record for _ in range(3) for record in reader.poll(1)]
+    assert [record.value for record in records] == [*values, *values[:3]]
+    assert all(dict(record.headers)["ce_id"] == b"1" for record in records)
 
 
 def test_a_retry_that_was_refused_once_more_is_skipped_unless_it_is_given_by_its_position(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +98,18 @@ def test_names_come_from_standard_input_and_are_not_printed(broker, capsys, monk
     assert "canary" not in printed
     assert f"{log}: file (#2), should be gone: nothing ends it" in printed
     assert "2 names: 1 traces, of which 1 should be gone" in printed
+
+
+def test_rows_of_people_in_a_bundle_are_found_also_in_compressed_files(broker, capsys, written_program, tmp_path):
+    bundle = Path(shutil.copytree(written_program, tmp_path / "bundle"))
+    assert verified(broker, capsys, "--bundle", str(bundle)) == (0, {"left": 0, "traces": []})
+    (bundle / "data").mkdir()
+    (bundle / "data" / "rows.csv.gz").write_bytes(gzip.compress(f"name,income\n{NAME},100\n".encode()))
+    code, found = verified(broker, capsys, "--bundle", str(bundle))
+    assert code == 1
+    assert [(trace["place"], trace["left"]) for trace in found["traces"]] == [
+        (str(bundle / "data" / "rows.csv.gz"), True)
+    ]
 
 
 def test_a_ledger_that_holds_a_person_is_an_error_until_they_are_erased(broker, capsys, tmp_path):
