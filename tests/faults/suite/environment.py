@@ -131,9 +131,10 @@ class ScenarioEnv:
         """List the snapshots of each partition, newest first."""
         return [self.snapshots.listed(TopicPartition(self.topics.journal, number)) for number in range(PARTITIONS)]
 
-    def record_journal(self) -> None:
+    def record_journal(self) -> JournalRecorder:
         """Keep the journal from now on, for a scenario in which workers cut it."""
         self._recorder = self._stack.enter_context(JournalRecorder(self.options, self.topics.journal))
+        return self._recorder
 
     def log(self, event: str) -> None:
         """Print a line of progress."""

@@ -68,6 +68,7 @@ SCENARIOS = (
     Scenario(expired.expired_inputs),
     Scenario(widths.raised_partitions),
     Scenario(upgrades.upgrade),
+    Scenario(cuts.trimming),
     Scenario(cuts.removed_ledgers),
     Scenario(cuts.cut_journal),
 )

@@ -8,13 +8,13 @@ from onward.tests.faults.suite.workers.group import SESSION_SECONDS, Worker, Wor
 from onward.tests.faults.suite.workers.plan import FaultPlan
 from onward.tests.faults.suite.workers.worker import POINTS
 
-_CHUNKS = (1, 7, 40, 200, 1000)
+CHUNKS = (1, 7, 40, 200, 1000)
 _MAX_VISITS = 12
 _MAX_DELAY_MS = 5.0
 _APART_SECONDS = (0.0, 4.0)
 _READY_SHARE = 0.75
 """Share of the kills at random times for which the suite waits until the worker is ready."""
-_ABSENT_SECONDS = SESSION_SECONDS + 3.0
+ABSENT_SECONDS = SESSION_SECONDS + 3.0
 _BACKLOG_RECORDS = 10_000
 _BACKLOG_VISITS = 3
 _BACKLOG_CHUNK_RECORDS = 1000
@@ -24,13 +24,13 @@ def at_points(worker: Worker) -> FaultPlan:
     """Plan a kill at the next of all points, after a random delay, with a random chunk size."""
     random, point = worker.random, POINTS[(worker.number - 1 + worker.runs) % len(POINTS)]
     delay_ms = random.choice([0.0, random.uniform(0.0, _MAX_DELAY_MS)])
-    return FaultPlan(point, random.randint(1, _MAX_VISITS), delay_ms, chunk_records=random.choice(_CHUNKS))
+    return FaultPlan(point, random.randint(1, _MAX_VISITS), delay_ms, chunk_records=random.choice(CHUNKS))
 
 
 def at_any_time(worker: Worker) -> FaultPlan:
     """Plan a run that begins at once, or after the group has reassigned the worker's partitions."""
-    rest_seconds = worker.random.choice([0.0, _ABSENT_SECONDS]) if worker.runs else 0.0
-    return FaultPlan(chunk_records=worker.random.choice(_CHUNKS), rest_seconds=rest_seconds)
+    rest_seconds = worker.random.choice([0.0, ABSENT_SECONDS]) if worker.runs else 0.0
+    return FaultPlan(chunk_records=worker.random.choice(CHUNKS), rest_seconds=rest_seconds)
 
 
 def kill_randomly(env: ScenarioEnv, group: WorkerGroup, min_ready: int) -> None:
@@ -59,7 +59,7 @@ def three_workers_at_named_points(env: ScenarioEnv) -> None:
     """Kill three workers that share the partitions, each at its own points."""
 
     def draw_plan(worker: Worker) -> FaultPlan:
-        rest_seconds = worker.random.choice([0.0, 0.0, _ABSENT_SECONDS]) if worker.runs else 0.0
+        rest_seconds = worker.random.choice([0.0, 0.0, ABSENT_SECONDS]) if worker.runs else 0.0
         return at_points(worker)._replace(rest_seconds=rest_seconds)
 
     _run_until_all_points(env, env.start_workers(3, draw_plan))

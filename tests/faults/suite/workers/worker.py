@@ -2,7 +2,8 @@
 
     python -m onward.tests.faults.suite.workers.worker --point "outputs in flight" --nth 7 --delay-ms 2
 
-A point is a stage of the partition processor, or the moment before journal offsets are committed to the consumer group.
+A point is a stage of delivery or of a cut of the journal, or the moment before journal offsets are committed to the
+consumer group.
 Everything else is settings from the environment, as for ``onward worker``. After SIGKILL no handler runs and nothing is
 flushed. The clock is wrong for the whole process; SIGUSR1 makes it jump.
 """
@@ -27,7 +28,7 @@ from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics
 from onward.streams.worker.logs import configure
-from onward.streams.worker.stages import DELIVERY_STAGES
+from onward.streams.worker.stages import ARCHIVE_STAGES, CUT_STAGES, DELIVERY_STAGES
 from onward.tests.faults.suite.workers.plan import PORTION_ENTRIES
 
 GROUP_COMMIT = "before the group commit"
@@ -67,7 +68,9 @@ def main(
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--point", choices=POINTS, help="the point of the signal; without it no signal is sent")
+    parser.add_argument(
+        "--point", choices=(*POINTS, *CUT_STAGES, *ARCHIVE_STAGES), help="where the signal is sent; else none is"
+    )
     parser.add_argument("--nth", type=int, default=1, help="the visit of the point at which it is sent")
     parser.add_argument("--delay-ms", type=float, default=0.0, help="time from the visit to the signal")
     parser.add_argument("--signal", type=lambda name: signal.Signals[name], default=signal.SIGKILL)
