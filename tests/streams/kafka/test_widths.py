@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import uuid
 
-import confluent_kafka
 import msgspec
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
 
 from onward.schemas.events import Application
 from onward.schemas.headers import read_headers
@@ -18,54 +15,10 @@ from onward.streams import cli
 from onward.streams.errors import LedgerError
 from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.kafka import service
-from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter
-from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.service import run_service, wall_clock_ms
 from onward.streams.records import Record
-from onward.streams.settings import WorkerSettings
-from onward.streams.topics import Topics, plan
-from onward.tests.support.programs import POLICIES, write_programs
-
-
-class Installation:
-    """Topics of one partition each on a cluster, and the settings of its workers."""
-
-    def __init__(self, cluster, folder):
-        self.prefix = f"w-{uuid.uuid4().hex}."
-        self.topics = Topics(self.prefix)
-        self.options = KafkaOptions(brokers=tuple(cluster.bootstrap.split(",")), group=self.prefix)
-        create_topics(self.options, plan(self.topics, 1, 1))
-        [spec] = write_programs(folder, {"steps": POLICIES["steps"]})
-        self.settings = WorkerSettings(
-            brokers=self.options.brokers,
-            topic_prefix=self.prefix,
-            group=self.prefix,
-            spec=(spec,),
-            state_dir=folder / "state",
-            web=False,
-        )
-
-    async def answer(self, name, running):
-        """Send an application, and return once it is answered."""
-        person = Application("steps", name, {"region": "north", "income": 1.0, "debts": 0})
-        with EventWriter(self.options) as writer:
-            writer.send(f"{self.prefix}applications", msgspec.json.encode(person), headers=[("ce_id", name.encode())])
-        told = []
-        with EventReader(self.options, [f"{self.prefix}recourse"]) as reader:
-            while not any(name.encode() in record.value for record in told) and not running.done():
-                told += await asyncio.to_thread(reader.poll, 0.5)
-        assert not running.done()
-
-    def add_partitions(self, names):
-        admin = AdminClient(self.options.confluent())
-        for future in admin.create_partitions([NewPartitions(name, 3) for name in names]).values():
-            future.result()
-
-    def delete_before(self, topic, offset):
-        admin = AdminClient(self.options.confluent())
-        for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, offset)]).values():
-            future.result()
+from onward.tests.support.kafka_installation import Installation
 
 
 @pytest.mark.kafka
