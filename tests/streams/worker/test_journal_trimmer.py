@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.streams.archive.month_keys import NoKeyError
-from onward.streams.archive.reading import archived_records
-from onward.streams.archive.store import Archive
+from onward.streams.archive.reading import archived_records, fetch_checked
+from onward.streams.archive.store import Archive, ArchiveError, CheckpointFile
 from onward.streams.errors import LedgerError
 from onward.streams.records import Record
 from onward.streams.replay.spec_history import SpecHistory
 from onward.streams.snapshots.store import Snapshots
+from onward.streams.worker import journal_archiver
 from onward.streams.worker.stages import ARCHIVE_STAGES, CUT_STAGES, Stage
 from onward.tests.support.pipeline import dump, no_clock
 from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage, fold_uninterrupted, offsets, write_journal
@@ -199,6 +200,33 @@ def test_a_damaged_checkpoint_is_replaced(tmp_path, address):
     damage(tmp_path / "archive" / "journal-0" / archive.checkpoints(JOURNAL)[0].name)
     asyncio.run(fold_and_cut(trimming(story, "first", snapshots, archive=archive), story, SECOND))
     assert [one.offset for one in archive.checkpoints(JOURNAL)] == [FIRST, SECOND]
+
+
+def test_a_long_journal_is_cut_as_far_as_it_is_kept(tmp_path, address, monkeypatch):
+    monkeypatch.setattr(journal_archiver, "MOST_SEGMENTS", 2)
+    story, archive = write_journal(tmp_path), Archive(f"{address}/archive")
+    worker = trimming(story, "first", Snapshots(address, keep=1), archive=archive)
+    monkeypatch.setattr(worker.processor._trimmer.archiver, "segment_bytes", 1)
+    for turns in (1, 2, 3):
+        asyncio.run(fold_and_cut(worker, story, FIRST))
+        assert begin(story) == min(2 * turns, FIRST)
+        assert kept(story, archive) == story.run.broker.logs[JOURNAL][: begin(story)]
+
+
+def test_a_checkpoint_that_is_not_what_was_written_keeps_the_journal(tmp_path, address, monkeypatch, caplog):
+    story, archive = write_journal(tmp_path), Archive(f"{address}/archive")
+    monkeypatch.setattr(Archive, "write_checkpoint", lambda *_: None)
+    asyncio.run(fold_and_cut(trimming(story, "first", Snapshots(address, keep=1), archive=archive), story, FIRST))
+    assert begin(story) == 0
+    assert "checkpoint.sqlite is not what was written" in caplog.text
+
+
+def test_a_checkpoint_under_another_name_is_refused(tmp_path):
+    story, archive = write_journal(tmp_path), Archive(str(tmp_path / "archive"))
+    other = CheckpointFile(JOURNAL, FIRST, "2026-03")
+    archive.write_checkpoint(other, story.fold(), Event())
+    with pytest.raises(ArchiveError, match="holds the ledger of"):
+        fetch_checked(archive, other, tmp_path / "copy", Event())
 
 
 @pytest.fixture(scope="module")
