@@ -68,6 +68,9 @@ class FeatureCodec:
         self.dimension = len(self.columns)
         self.feature_of: NDArray[np.intp] = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
         """(D,) index into ``spec.features`` of each encoded column."""
+        barred = spec.barred
+        self.barred = np.array([feature.name in barred for feature in spec.features], dtype=bool)[self.feature_of]
+        """(D,) whether an encoded column is one of a feature that the program's models may not read."""
         self.low = np.zeros(self.dimension)
         self.scale = np.ones(self.dimension)
         """(D,) the raw range of an encoded column: hi - lo, levels - 1, or 1 for a category."""
@@ -81,7 +84,7 @@ class FeatureCodec:
         self._rules = CrossFeatureRules(spec)
         self._reader = FeatureReader(self.features, self.check)
         self._lay_out()
-        for array in (self.feature_of, self.low, self.scale):
+        for array in (self.feature_of, self.barred, self.low, self.scale):
             array.setflags(write=False)
 
     def _lay_out(self) -> None:
@@ -102,6 +105,10 @@ class FeatureCodec:
         self._numbers, self._texts = _tuple_getter(numbers), _tuple_getter(texts)
         self._number_columns = np.array([starts[index] for index in numbers], dtype=np.intp)
         self._low, self._scale = self.low[self._number_columns], self.scale[self._number_columns]
+
+    def readable(self, X: Vector) -> Vector:
+        """Encoded rows (n, D) as the program's models may be fitted on them: barred columns are 0 in every row."""
+        return np.where(self.barred, 0.0, X) if self.barred.any() else X
 
     def check(self, features: Features) -> Problem | None:
         """The first problem of raw features: ``missing_feature``, then ``unknown_feature``, then that of a value, in

@@ -98,10 +98,14 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):
-    """The first model of the program. ``manifest`` is a path relative to the spec, or any fsspec address."""
+    """The first model of the program. ``manifest`` is a path relative to the spec, or any fsspec address.
+
+    ``may_read`` names the protected features by which this and every later model of the program may decide.
+    """
 
     manifest: str
     threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    may_read: tuple[Name, ...] | None = None
 
 
 class Window(Struct, frozen=True, forbid_unknown_fields=True):
@@ -318,3 +322,9 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     elicitation: Elicitation | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1
     instances: Instances = Instances()
+
+    @property
+    def barred(self) -> tuple[str, ...]:
+        """The names of the protected features that the program's models may not read."""
+        allowed = self.model.may_read or ()
+        return tuple([feature.name for feature in self.features if feature.protected and feature.name not in allowed])

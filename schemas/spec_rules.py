@@ -71,6 +71,9 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("model", "threshold"), "no score is above 1: nobody would be approved"
     if not spec.model.manifest:
         yield ("model", "manifest"), "must not be empty"
+    for index, name in enumerate(spec.model.may_read or ()):
+        if not any(feature.name == name and feature.protected for feature in spec.features):
+            yield ("model", "may_read", index), f"{name} is not protected: name features with `protected: true`"
     for name in ("closed", "undecided"):
         if getattr(spec.retention, name) <= timedelta(0):
             yield ("retention", name), "must be longer than nothing"

@@ -143,7 +143,7 @@ def served(base: ProgramSpec, program: str, policy: Policy, instances: int) -> P
         base,
         program=program,
         policy=policy,
-        model=ModelReference("model/manifest.json", THRESHOLD),
+        model=ModelReference("model/manifest.json", THRESHOLD, base.model.may_read),
         decisions="model",
         candidates=instances,
         instances=Instances(publish=policy.generator == INSTANCES),

@@ -13,6 +13,7 @@ Section 6.1 and appendix B.1; ``docs/improvement.md`` numbers the differences.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -96,8 +97,9 @@ class ImprovementWorld(Arrivals):
         ``people`` applications are drawn with replacement, of which about ``approved_share`` are such that the model
         approves. Raises ValueError when the data have no row to accept or no row to reject.
         """
-        model, rejected = train(table, seed=seed), approval_plan(people, approved_share, seed)
-        arms, arrivals = arms_and_people(table, model, FeatureCodec(spec), instances, rejected)
+        codec, rejected = FeatureCodec(spec), approval_plan(people, approved_share, seed)
+        model = train(replace(table, X=codec.readable(table.X)), seed=seed)
+        arms, arrivals = arms_and_people(table, model, codec, instances, rejected)
         draws, (training, unseen) = draw(generator(seed), int(rejected.sum())), model.parts(table)
         return cls(spec, model.estimator, arms, arrivals, draws, nu, training=training, unseen=unseen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -85,9 +86,9 @@ class TruthWorld(Arrivals):
         conditions: Conditions | None = None,
         model: TrainedModel | None = None,
     ) -> None:
-        model = model or train(table, seed=seed)
         conditions = conditions or Conditions()
         self.codec = FeatureCodec(spec)
+        model = model or train(replace(table, X=self.codec.readable(table.X)), seed=seed)
         rejected = approval_plan(people, approved_share, seed)
         arms, applicants = arms_and_people(table, model, self.codec, INSTANCES, rejected, noise=0.0)
         super().__init__(applicants, self.codec)

@@ -8,7 +8,7 @@ Columns that cannot be used are listed in comments. What is only guessed is mark
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .names import BAD_NAME, is_name
 from .relations import relations
-from .yaml_text import text
+from .yaml_text import flow_list, text
 
 HEAD = """\
 # Drafted from {file}: review every line before use, those marked decide and guess first.
@@ -85,7 +85,7 @@ def draft_spec(path: str | Path, label: str) -> Draft:
         *(feature.line() for feature in features.values()),
         *(f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items()),
         drafted_label.line(),
-        "model: {manifest: model/manifest.json}\n",
+        _model([name for name, feature in features.items() if feature.direction.is_personal]),
         POLICY,
         relations(numbers, fixed).lines(most) or NO_CONSTRAINTS.format(most=most),
         PROMISE,
@@ -138,6 +138,11 @@ def _features(
 def _doubt(direction: Direction) -> int:
     """How little is known of a feature: 0 that nobody can change it, 1 a direction, 2 nothing."""
     return 0 if direction.mutable == "none" else 1 if direction.reason else 2
+
+
+def _model(protected: Sequence[str]) -> str:
+    allowed = f"  # training leaves out what is protected; may_read: {flow_list(protected)} lets the model decide by it"
+    return f"model: {{manifest: model/manifest.json}}{allowed if protected else ''}\n"
 
 
 def _no_features(raw: RawTable, left_out: Mapping[str, str]) -> TableError:

@@ -68,7 +68,7 @@ def run(args: Sequence[str]) -> int:
     """Print a table, or JSON."""
     settings = parse_settings(EvaluateSettings, "onward evaluate", DESCRIPTION, args)
     loaded = load_program_spec(settings.spec)
-    given = assemble(loaded)
+    given = assemble(loaded, has_begun=True)
     _target(settings, given)  # A wrong policy is refused before the log is read.
     archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
     topics, options = connection.topics(settings), connection.connection(settings)
@@ -100,7 +100,7 @@ def _whole(journal: KeptJournal, settings: EvaluateSettings) -> KeptJournal:
 def _target(settings: EvaluateSettings, program: Program) -> Program:
     """The program under the policy to evaluate, without exploration."""
     if settings.target_spec is not None:
-        target = assemble(load_program_spec(settings.target_spec))
+        target = assemble(load_program_spec(settings.target_spec), has_begun=True)
         check_alike(program, target)
         return without_exploration(with_arms_of(program, target))
     assert settings.choice is not None, "settings have one or the other"

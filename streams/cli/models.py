@@ -22,6 +22,7 @@ from ..programs.limited_places import lacks_for_rounds
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.margin import margin_fault
 from ..programs.promised import promise_of
+from ..programs.protected_reading import protected_fault
 from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
@@ -213,7 +214,12 @@ def announce(args: Sequence[str]) -> int:
 
 
 def _check_artefacts(address: str, spec: ProgramSpec, bundle: ModelBundle) -> None:
-    """Raise ``UsageError`` where a model cannot carry the promise of its program, or lacks what its goal needs."""
+    """Raise ``UsageError`` where a model cannot carry the promise of its program, or lacks what its goal needs.
+
+    Also where it decides by what the spec protects.
+    """
+    if fault := protected_fault(bundle.model, FeatureCodec(spec)):
+        raise UsageError(f"{address}: {fault}")
     if lacking := lacks_for_rounds(spec, bundle):
         raise UsageError(f"{address}: {lacking}")
     try:

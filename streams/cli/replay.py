@@ -62,7 +62,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _check(settings: ReplaySettings, folder: Path) -> Result:
-    programs = assemble_all([load_program_spec(path) for path in settings.spec])
+    programs = assemble_all([load_program_spec(path) for path in settings.spec], has_begun=True)
     archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
     topics, options = connection.topics(settings), connection.connection(settings)
     records = compared = differing = 0

@@ -14,10 +14,12 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
 from ..errors import ModelError, UsageError
 from ..printable import printable
+from ..programs.announced_spec import check_announced, spec_event
 from ..programs.assembly import address_of, assemble
-from ..programs.bundle.loader import read_manifest
-from ..programs.encoding import bounds_of
+from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.encoding import bounds_of, codec_of
 from ..programs.promised import has_promise
+from ..programs.protected_reading import protected_fault
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from .display.undecided import tell_applicants, tell_cautions, tell_undecided, tell_unlimited
@@ -61,12 +63,29 @@ def check(paths: Sequence[Path]) -> int:
             tell_cautions(file)
             tell_applicants(file)
             tell_unlimited(file)
+            if fault := _reading_fault(load_program_spec(file)):
+                print(printable(f"{file}: {fault}"), file=sys.stderr)
+                code = UsageError.exit_code
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)
                 print(printable(": ".join(part for part in parts if part)), file=sys.stderr)
             code = UsageError.exit_code
     return code
+
+
+def _reading_fault(loaded: LoadedSpec) -> str | None:
+    """Why the spec's first model must not decide; None where it may, or cannot be read, as before it is trained."""
+    if not loaded.spec.barred:
+        return None
+    address = address_of(loaded)
+    try:
+        manifest, digest = read_manifest(address, redirects=True)
+        codec = codec_of(loaded.spec, manifest)
+        bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
+    except ModelError:
+        return None
+    return protected_fault(bundle.model, codec)
 
 
 def compare(new: Path, old: Path) -> int:
@@ -96,7 +115,8 @@ def compare(new: Path, old: Path) -> int:
         )
     if trained is not None:
         try:
-            assemble(before).changed(after.spec)
+            program = assemble(before, has_begun=True)
+            check_announced(spec_event(program.changed(after.spec)), program)
         except SpecRefusedError as error:
             raise UsageError(f"{new}: {error}") from None
     print(printable(f"{new}: may be announced: onward specs announce {new}"))

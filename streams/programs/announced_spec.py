@@ -11,6 +11,7 @@ from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, spec_of
 from ...schemas.spec_rules import violations
 from .program import Program
+from .protected_reading import protected_fault
 from .published_rows import publishing_fault
 from .spec_changes import SpecRefusedError
 
@@ -40,11 +41,14 @@ def read_spec(event: RawSpec, program: Program) -> ProgramSpec:
 def check_announced(event: RawSpec, program: Program) -> None:
     """Raise ``SpecRefusedError`` where a spec breaks a rule, or the program cannot go on with it.
 
-    ``program`` may be under any of its specs: the answer is the same.
+    ``program`` may be under any of its specs: the answer is the same. What the journal holds has been asked, by the
+    rules of its day.
     """
     spec = read_spec(event, program)
     for path, message in violations(spec):
         raise SpecRefusedError(f"{'.'.join(map(str, path))}: {message}")
     if fault := publishing_fault(spec, program.bundle.manifest.metrics):
         raise SpecRefusedError(fault)
-    program.changed(spec)
+    changed = program.changed(spec)
+    if fault := protected_fault(changed.bundle.model, changed.codec):
+        raise SpecRefusedError(fault)

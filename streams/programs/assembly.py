@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...agents import candidates, choices
+from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -13,8 +14,10 @@ from ..errors import ModelError, UsageError
 from .bundle.loader import ModelBundle, load_bundle, read_manifest
 from .bundle.manifest import Manifest
 from .encoding import codec_of
+from .models.scoring import DecisionModel
 from .objective import nu_of
 from .program import Program, cost_of, misfit_of
+from .protected_reading import protected_fault
 from .published_rows import publishing_fault
 from .spec_check import policy_faults
 
@@ -27,6 +30,8 @@ NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs:
 def check_fits(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> None:
     """Raise ``ModelError`` where a bundle lacks what a spec asks of its models."""
     if fault := misfit_of(bundle, spec):
+        raise ModelError(f"{manifest}: {fault}")
+    if fault := protected_fault(bundle.model, FeatureCodec(spec)):
         raise ModelError(f"{manifest}: {fault}")
 
 
@@ -48,8 +53,12 @@ def check_identity(manifest: Manifest, program: str, address: str) -> None:
         raise ModelError(f"{address}: its version {manifest.version!a} cannot be printed: train or import it again")
 
 
-def assemble(loaded: LoadedSpec) -> Program:
-    """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit."""
+def assemble(loaded: LoadedSpec, *, has_begun: bool = False) -> Program:
+    """Build a program from its spec and first model; raise ``UsageError`` or ``ModelError`` when they do not fit.
+
+    A spec under which the program ``has_begun`` is not asked what its model may read, nor what people may be shown:
+    what was answered stays.
+    """
     spec = loaded.spec
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
@@ -59,8 +68,12 @@ def assemble(loaded: LoadedSpec) -> Program:
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if misfit := misfit_of(bundle, spec) or publishing_fault(spec, manifest.metrics):
+    if misfit := misfit_of(bundle, spec):
         raise UsageError(f"{loaded.path}: {misfit}")
+    if not has_begun:
+        if refusal := publishing_fault(spec, manifest.metrics):
+            raise UsageError(f"{loaded.path}: {refusal}")
+        check_protected(bundle.model, loaded, codec)
     instances = tuple(bundle.instances[: spec.candidates])
     kind = candidates.registry[spec.policy.generator]
     if not instances and kind.uses_instances:
@@ -76,11 +89,11 @@ def assemble(loaded: LoadedSpec) -> Program:
     return Program(spec, codec, bundle, instances, points, cost, nu)
 
 
-def assemble_all(specs: Sequence[LoadedSpec]) -> Mapping[str, Program]:
+def assemble_all(specs: Sequence[LoadedSpec], *, has_begun: bool = False) -> Mapping[str, Program]:
     """Build every program of a worker; names must differ."""
     programs: dict[str, Program] = {}
     for loaded in specs:
-        program = assemble(loaded)
+        program = assemble(loaded, has_begun=has_begun)
         if program.name in programs:
             raise UsageError(f"{loaded.path}: program {program.name!r} is given twice; each needs its own name")
         programs[program.name] = program
@@ -92,6 +105,12 @@ def check_linear(model: object, loaded: LoadedSpec) -> None:
     kind = candidates.registry[loaded.spec.policy.generator]
     if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
         raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
+
+
+def check_protected(model: DecisionModel, loaded: LoadedSpec, codec: FeatureCodec) -> None:
+    """Raise ``UsageError`` where a model decides by what the spec protects, and the spec does not say that it may."""
+    if fault := protected_fault(model, codec):
+        raise UsageError(f"{loaded.path}: {fault}")
 
 
 def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:

@@ -137,6 +137,8 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
             return AUTO if "auto" in (old.policy.margin, new.policy.margin) else None
         case ("model", "threshold"):
             return PROMISED if rounds or has_promise(old) else None
+        case ("model", "may_read"):
+            return None
         case ("retention", "undecided"):
             return ROUNDS if rounds else None
         case ("constraints", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for") | ("instances", _):

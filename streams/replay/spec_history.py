@@ -30,7 +30,7 @@ class SpecHistory:
         self._first: RawSpec | None = None
         self._is_cut: bool | None = None
         self._was_repeated = False
-        self._later: list[RawSpec] = []
+        self._later: list[tuple[RawSpec, bool]] = []  # and whether ingest has taken it
         self.read: dict[TopicPartition, int] = {}
         """The last offset that was read of each partition of the topic of specs."""
 
@@ -54,7 +54,7 @@ class SpecHistory:
             if not isinstance(event, RawSpec):
                 continue
             if entry.source is not None:
-                self._announced(event, entry.source, entry.source_offset)
+                self._announced(event, entry.source, entry.source_offset, is_taken=True)
             elif event.program == self._program:
                 repeats = self._is_cut and not self._was_repeated and is_spec_again(entry)
                 if repeats or not self.has_begun:
@@ -66,13 +66,13 @@ class SpecHistory:
             event: RawSpec = _SPEC.decode_body(record.value or b"")
         except JSON_ERRORS:
             return
-        self._announced(event, TopicPartition(record.topic, record.partition), record.offset)
+        self._announced(event, TopicPartition(record.topic, record.partition), record.offset, is_taken=False)
 
-    def _announced(self, event: RawSpec, source: TopicPartition, offset: int) -> None:
+    def _announced(self, event: RawSpec, source: TopicPartition, offset: int, *, is_taken: bool) -> None:
         if offset > self.read.get(source, -1):
             self.read[source] = offset
             if event.program == self._program:
-                self._later.append(event)
+                self._later.append((event, is_taken))
 
     def program(self, given: LoadedSpec) -> Program:
         """The program under the last of its specs.
@@ -89,10 +89,11 @@ class SpecHistory:
             first = spec_of(self._first.spec, given.spec.model.manifest)
         except msgspec.MsgspecError as error:
             raise UsageError(f"this version cannot read the first spec of program {self._program!r}: {error}") from None
-        program = assemble(LoadedSpec(first, given.path))
-        for event in self._later:
+        program = assemble(LoadedSpec(first, given.path), has_begun=True)
+        for event, is_taken in self._later:
             try:
-                check_announced(event, program)
+                if not is_taken:
+                    check_announced(event, program)
                 program = program.changed(read_spec(event, program))
             except SpecRefusedError:
                 continue  # It is a dead letter, and changes nothing.

@@ -1,7 +1,8 @@
 """Whether a worker's spec files are those of the journal, which decides.
 
 A worker that has folded the journal to its end knows every spec that its programs have had. A file that is none of
-them, and is not announced either, would be ignored without a word: it ends the worker.
+them, and is not announced either, would be ignored without a word: it ends the worker. So does a model in force that
+decides by what both the file and the spec in force protect.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from ...schemas.events import RawSpec
 from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
 from ..engine.state import PartitionState
-from ..errors import LedgerError
+from ..errors import LedgerError, UsageError
 from ..programs.announced_spec import read_spec
 from ..programs.program import Program
+from ..programs.protected_reading import protected_fault
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Publisher, Record, TopicPartition
 from ..topics import Topics
@@ -31,10 +33,12 @@ async def check_given_specs(
 ) -> None:
     """Raise ``LedgerError`` where a program's file says what its spec has never been, and will not be soon.
 
-    ``state`` is that of a journal partition at its end.
+    Raises ``UsageError`` where the model in force reads what neither spec lets it read. ``state`` is that of a journal
+    partition at its end.
     """
     for name, program in given.items():
         in_force = state.programs.get(name)
+        _check_reading(state, program, in_force or program)
         if in_force is None or program.sha256 == in_force.sha256:
             continue
         if program.sha256 not in in_force.specs_sha256 and not await _is_announced(program, state, publisher, topics):
@@ -44,6 +48,15 @@ async def check_given_specs(
             )
         extra = {"program": name, "sha256": in_force.sha256, "partition": state.partition}
         log.warning("the spec in force is not that of the file: the journal decides", extra=extra)
+
+
+def _check_reading(state: PartitionState, given: Program, in_force: Program) -> None:
+    """The first model of a file is asked when it is read; one that an older version was told of, only here."""
+    current = state.models.get(given.name)
+    if current is None or not protected_fault(current.bundle.model, given.codec):
+        return
+    if fault := protected_fault(current.bundle.model, in_force.codec):
+        raise UsageError(f"program {given.name!r}, model {current.bundle.version}, which is in force: {fault}")
 
 
 async def _is_announced(program: Program, state: PartitionState, publisher: Publisher, topics: Topics) -> bool:

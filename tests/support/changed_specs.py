@@ -29,6 +29,16 @@ def feature(name: str, **fields: Any) -> Change:
     return change
 
 
+def protected_and_read(name: str) -> Change:
+    """A feature is protected, and models may decide by it all the same."""
+
+    def change(spec: ProgramSpec) -> ProgramSpec:
+        protected = feature(name, mutable="none", protected=True)(spec)
+        return replace(protected, model=replace(spec.model, may_read=(*(spec.model.may_read or ()), name)))
+
+    return change
+
+
 def policy(**fields: Any) -> Change:
     """Another policy."""
     return lambda spec: replace(spec, policy=replace(spec.policy, **fields))

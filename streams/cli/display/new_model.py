@@ -67,6 +67,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         *_improvement(manifest, spec),
         *_served(manifest, spec),
         *_instances(manifest, spec),
+        *_left_out(spec),
         f"manifest: {output / MANIFEST}",
     )
     console = Console()
@@ -104,6 +105,12 @@ def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     if registry[spec.policy.generator].uses_instances:
         accepted, most = int(manifest.metrics["instances"]), spec.candidates
         yield f"recourse instances: {min(accepted, most)} kept of {accepted} found (candidates in the spec: {most})"
+
+
+def _left_out(spec: ProgramSpec) -> Iterator[str]:
+    """The protected features that the model does not read."""
+    if names := ", ".join(spec.barred):
+        yield f"protected, and not read by the model: {names} (`model: {{may_read: [...]}}` lets it decide by them)"
 
 
 def _margin(manifest: Manifest) -> Iterator[str]:

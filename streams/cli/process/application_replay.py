@@ -27,7 +27,7 @@ from .spec_history import in_force, read_spec_history
 def program_in_force(spec: Path, topics: Topics, options: KafkaOptions) -> Program:
     """The program of a spec's file, under the last spec of its journal."""
     loaded = load_program_spec(spec)
-    given = assemble(loaded)
+    given = assemble(loaded, has_begun=True)
     return in_force(loaded, given, read_spec_history(given.name, topics, options))
 
 

@@ -106,9 +106,10 @@ def _margin(
     X, labels = world.unseen
     score = scorer(world.estimator, len(world.columns)).score
     rejected = X[~accepted(score(X), spec.model.threshold)]
-    others = retrained(world.estimator, X, labels, np.random.RandomState(ARTEFACT_SEED))
+    codec = FeatureCodec(spec)
+    others = retrained(world.estimator, codec.readable(X), labels, np.random.RandomState(ARTEFACT_SEED))
     improvement = None if prior is None else prior.improvement
-    unsaved = unsaved_program(FeatureCodec(spec), score, world.instances, reference, improvement)
+    unsaved = unsaved_program(codec, score, world.instances, reference, improvement)
     return smallest_margin(unsaved, others, rejected).margin
 
 

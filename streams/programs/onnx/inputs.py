@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +30,10 @@ class Inputs(Protocol):
     def one_by_one(self) -> bool:
         """Whether the model takes a single row at a time."""
 
+    @property
+    def features(self) -> frozenset[str] | None:
+        """The names of the features that the model takes; None where it takes all columns."""
+
     def feeds(self, X: Floats) -> Feeds:
         """The arrays by input, each with n rows, of encoded rows (n, D)."""
 
@@ -40,6 +44,10 @@ class Matrix(NamedTuple):
     name: str
     dtype: str
     one_by_one: bool
+
+    @property
+    def features(self) -> None:
+        """All of them."""
 
     def feeds(self, X: Floats) -> Feeds:
         """The encoded rows themselves."""
@@ -61,10 +69,15 @@ class Column(NamedTuple):
 
 
 class RawFeatures:
-    """One input a feature, in the order of the spec."""
+    """One input a feature, by the features' positions in the spec."""
 
-    def __init__(self, columns: Sequence[Column], codec: FeatureCodec, one_by_one: bool) -> None:
+    def __init__(self, columns: Mapping[int, Column], codec: FeatureCodec, one_by_one: bool) -> None:
         self._columns, self._codec, self._one_by_one = columns, codec, one_by_one
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Those that have an input."""
+        return frozenset(column.name for column in self._columns.values())
 
     @property
     def one_by_one(self) -> bool:
@@ -74,26 +87,30 @@ class RawFeatures:
     def feeds(self, X: Floats) -> Feeds:
         """The raw values of encoded rows."""
         codes = self._codec.codes(X)
-        return {column.name: column.values(codes[:, index]) for index, column in enumerate(self._columns)}
+        return {column.name: column.values(codes[:, index]) for index, column in self._columns.items()}
 
 
 def inputs_of(model: ModelProto, columns: int, codec: FeatureCodec | None) -> Inputs:
     """The inputs of a model for ``columns`` encoded columns; without a codec it must take a matrix.
 
+    A model may have no input for a feature: spec and protection may have changed since it was imported.
     Raises ValueError, which names the input, when they are not those of the program.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = {entry.name: entry for entry in model.graph.input if entry.name not in constants}
-    names = [] if codec is None else [feature.name for feature in codec.spec.features]
-    if codec is not None and set(inputs) == set(names):
-        features = [_column(inputs[feature.name], feature) for feature in codec.spec.features]
-        return RawFeatures(features, codec, _one_by_one(list(inputs.values())))
+    features = () if codec is None else codec.spec.features
+    names = [feature.name for feature in features]
+    is_whole = not features_lacking(inputs, features)
+    if codec is not None and inputs and set(inputs) <= set(names) and (is_whole or len(inputs) > 1):
+        taken = [(index, feature) for index, feature in enumerate(features) if feature.name in inputs]
+        columns_of = {index: _column(inputs[feature.name], feature) for index, feature in taken}
+        return RawFeatures(columns_of, codec, _one_by_one(list(inputs.values())))
     if len(inputs) == 1:
         (entry,) = inputs.values()
         return _matrix(entry, columns)
     if codec is None:
         raise ValueError("it takes one input a feature: give the program's spec, so that they can be compared")
-    raise ValueError(_difference(list(inputs), names))
+    raise ValueError(difference(inputs, features))
 
 
 def texts_of(features: Sequence[Feature]) -> list[str]:
@@ -168,8 +185,14 @@ def _one_by_one(inputs: Sequence[ValueInfoProto]) -> bool:
     return bool(sizes)
 
 
-def _difference(inputs: Sequence[str], wanted: Sequence[str]) -> str:
-    missing = [name for name in wanted if name not in inputs]
-    surplus = [name for name in inputs if name not in wanted]
+def features_lacking(inputs: Collection[str], features: Sequence[Feature]) -> list[str]:
+    """The features, but for protected ones, that are not among a model's inputs."""
+    return [feature.name for feature in features if not feature.protected and feature.name not in inputs]
+
+
+def difference(inputs: Collection[str], features: Sequence[Feature]) -> str:
+    """The message where a model's inputs are not the features of the spec."""
+    missing, names = features_lacking(inputs, features), [feature.name for feature in features]
+    surplus = [name for name in inputs if name not in names]
     parts = [f"{verb} {', '.join(names)}" for verb, names in (("lack", missing), ("add", surplus)) if names]
     return f"its inputs are not the features of the spec: they {' and '.join(parts)}"

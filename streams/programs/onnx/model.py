@@ -47,6 +47,11 @@ class OnnxModel:
         self._output = model.graph.output[0].name
         self._session = _session(self.content)
 
+    @property
+    def features(self) -> frozenset[str] | None:
+        """The names of the features that its score may depend on; None where it takes all columns."""
+        return self._inputs.features
+
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D). Raises ValueError for other results."""
         feeds, size = self._inputs.feeds(X), self.reading.rows
@@ -70,6 +75,11 @@ class ServedOnnxModel:
 
     def __init__(self, model: OnnxModel) -> None:
         self._model = model
+
+    @property
+    def features(self) -> frozenset[str] | None:
+        """The names of the features that its score may depend on; None where it takes all columns."""
+        return self._model.features
 
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D)."""

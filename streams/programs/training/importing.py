@@ -18,13 +18,13 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from ....agents.goals import accepted
-from ....agents.scores import digits_apart, rounded_down
+from ....agents.scores import Score, digits_apart, rounded_down
 from ....agents.trees import TreeSum
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, read_table
 from ...errors import ModelError, UsageError, one_line
-from ..assembly import check_linear
+from ..assembly import check_linear, check_protected
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
@@ -32,10 +32,12 @@ from ..limited_places import round_score
 from ..models.row_independence import keeps_rows_apart
 from ..models.scoring import scorer
 from ..onnx.check import parse_onnx
+from ..onnx.inputs import difference, features_lacking
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_column, with_one_output
 from ..onnx.trees import flattened
 from ..promised import measured_promise, needs_retrains
+from .fitting import fit
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
@@ -92,6 +94,7 @@ def import_model(
     scores = model.score(table.X)
     check_linear(model.score, loaded)
     check_carries(model, loaded)
+    check_protected(model, loaded, codec)
     again = [_retrain(each, model, codec, table, probabilities) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
@@ -100,10 +103,10 @@ def import_model(
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
     approved = accepted(scores, loaded.spec.model.threshold)
     rejected = table.X[order][~approved[order]]
-    fit, held_out = np.split(order, [round(FITTED * len(order))])
+    fitted, held_out = np.split(order, [round(FITTED * len(order))])
     with threadpool_limits(1):
-        prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
-    refit = partial(surrogates, scores, table, random)
+        prior = fit_improvement(loaded.spec, table.X[fitted], table.labels[fitted], seed)
+    refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random)
     unsaved = unsaved_program(codec, model.score, instances, reference, prior)
     margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
     promise = measured_promise(loaded.spec.promise, model, again)
@@ -143,23 +146,25 @@ def onnx_model(
     column = desired_column(parsed, codec.spec.label.desired)
     with_one_output(parsed, probabilities)
     model = independent_model(parsed, column, codec.dimension, codec, X)
+    if model.features is not None and features_lacking(model.features, codec.spec.features):
+        raise ValueError(difference(model.features, codec.spec.features))
     trees = flattened(parsed, column, codec.dimension) if flatten else None
     if trees is None or not _agree(trees, model, X[:CHECKED_ROWS]):
         return model
     return trees
 
 
-def surrogates(scores: Floats, table: Table, random: np.random.RandomState) -> list[Any]:
+def surrogates(scores: Floats, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
     """Retrained models in place of those of an imported one, which cannot be fitted.
 
-    They are of the kind among ``SURROGATES`` whose scores, fitted on one half of the rows, are nearest to
+    They are of the kind among ``SURROGATES`` whose scores, fitted on one half of the rows (n, D), are nearest to
     ``scores`` (n,) on the other half: the smallest mean absolute difference.
     """
     half = random.permutation(len(scores)) % 2 == 0
     with threadpool_limits(1):
-        fitted = [build(random).fit(table.X[half], table.labels[half]) for build in SURROGATES]
-        away = [np.abs(scorer(each, table.X.shape[1]).score(table.X[~half]) - scores[~half]).mean() for each in fitted]
-        return retrained(fitted[int(np.argmin(away))], table.X, table.labels, random)
+        fitted = [fit(build(random), X[half], labels[half]) for build in SURROGATES]
+        away = [np.abs(scorer(each, X.shape[1]).score(X[~half]) - scores[~half]).mean() for each in fitted]
+        return retrained(fitted[int(np.argmin(away))], X, labels, random)
 
 
 def _agree(trees: TreeSum, model: OnnxModel, X: Floats) -> bool:

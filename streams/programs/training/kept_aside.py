@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..bundle.retrains import retrain_of
 from ..margin import goal_of
 from ..models.scoring import score_of_options, scorer
 from ..promised import measured_promise
+from .fitting import fit
 from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
@@ -94,6 +96,11 @@ class Training:
     estimator: Any
     retrains: int
 
+    @cached_property
+    def readable(self) -> Floats:
+        """The rows (n, D) that models are fitted on."""
+        return self.codec.readable(self.table.X)
+
 
 def halvings(labels: NDArray[np.int64], random: np.random.RandomState) -> Iterator[Split]:
     """Random halves of the rows with labels (n,); each is the program's once.
@@ -146,13 +153,15 @@ def trials(training: Training, splits: Iterable[Split], random: np.random.Random
 def _trial(training: Training, split: Split, random: np.random.RandomState) -> Trial | None:
     codec, table, spec = training.codec, training.table, training.codec.spec
     X, labels = table.X, table.labels
-    fit, rest = _part(labels, split.own, len(split.own) // 2, random)
-    fitted = _fitted(training, fit, random)
+    own, rest = _part(labels, split.own, len(split.own) // 2, random)
+    fitted = _fitted(training, own, random)
     model = scorer(fitted, codec.dimension)
-    retrains = fit_retrains(fitted, X[split.own], labels[split.own], training.retrains, len(fit), random)
+    retrains = fit_retrains(
+        fitted, training.readable[split.own], labels[split.own], training.retrains, len(own), random
+    )
     promise = measured_promise(spec.promise, model, retrains)
     assert isinstance(promise, Certified), f"{spec.promise.kind} states no share"
-    size = min(len(fit), int(LARGEST_PART * len(split.aside)))
+    size = min(len(own), int(LARGEST_PART * len(split.aside)))
     others = [
         retrain_of(_fitted(training, _part(labels, split.aside, size, random)[0], random), codec.dimension).score
         for _ in range(MODELS)
@@ -162,8 +171,8 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
     instances = [row for row in rest[approved].tolist() if codec.violated_constraint(table.rows[row]) is None]
     if not len(people) or not instances:
         return None
-    improvement = fit_improvement(spec, X[fit], labels[fit], 0)
-    kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], fit))
+    improvement = fit_improvement(spec, X[own], labels[own], 0)
+    kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], own))
     return _asked(spec, unsaved_program(codec, model.score, kept, reference, improvement), promise, people, others)
 
 
@@ -196,7 +205,7 @@ def _asked(
 
 def _fitted(training: Training, rows: Indices, random: np.random.RandomState) -> Any:
     estimator = seeded(clone(training.estimator), random.randint(2**31 - 1))
-    return estimator.fit(training.table.X[rows], training.table.labels[rows])
+    return fit(estimator, training.readable[rows], training.table.labels[rows])
 
 
 def _part(

@@ -17,6 +17,7 @@ from ...errors import UsageError
 from ..bundle.retrains import FEWEST, retrain_of
 from ..models.scoring import DecisionModel
 from ..promised import needs_retrains, promise_on
+from .fitting import fit
 from .seeding import seeded
 
 Floats = NDArray[np.float64]
@@ -106,4 +107,4 @@ def refitted(
         rows = random.randint(len(X), size=size)
         if len(np.unique(labels[rows])) == 2:
             model = seeded(clone(estimator), random.randint(2**31 - 1))
-            yield model.fit(X[rows], labels[rows])
+            yield fit(model, X[rows], labels[rows])

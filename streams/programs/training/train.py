@@ -40,6 +40,7 @@ from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
 from ..published_rows import copies_rows, fewest_alike, publishing_fault
 from .dates import read_dates
+from .fitting import fit
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
@@ -91,6 +92,7 @@ def train(
 ) -> Manifest:
     """Train on a CSV with labels and write the bundle to the folder ``output``, which must not exist.
 
+    The model leaves out the protected features that the spec does not let it read, and so do its retrains.
     ``calibrate`` maps the scores to probabilities that the labels confirm, by Platt's sigmoid. The version names the
     estimator and a hash of everything the model depends on: the same data, spec, seed and library give the same version
     and the same scores. ``retrains`` is the number of models of resamples to keep beside it; by default as many as the
@@ -110,8 +112,9 @@ def train(
     table = read_table(csv, loaded.spec)
     codec = FeatureCodec(loaded.spec)
     random = np.random.RandomState(seed)
-    fit, recourse, held_out = split_rows(table.labels, csv, random)
-    fitted = _estimator(estimator, random, calibrate).fit(table.X[fit], table.labels[fit])
+    own, recourse, held_out = split_rows(table.labels, csv, random)
+    X = codec.readable(table.X)
+    fitted = fit(_estimator(estimator, random, calibrate), X[own], table.labels[own])
     model = scorer(fitted, codec.dimension)
     check_linear(model.score, loaded)
     check_carries(model, loaded)
@@ -119,20 +122,20 @@ def train(
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
     alike = published(loaded, kept, table)
-    reference = [table.rows[index] for index in fit[:REFERENCE_ROWS]]
+    reference = [table.rows[index] for index in own[:REFERENCE_ROWS]]
     scores = model.score(table.X[recourse])
     rejected = table.X[recourse][~accepted(scores, threshold)]
-    prior = fit_improvement(loaded.spec, table.X[fit], table.labels[fit], seed)
+    prior = fit_improvement(loaded.spec, table.X[own], table.labels[own], seed)
     unseen = np.concatenate([recourse, held_out])
     approved = unseen[accepted(model.score(table.X[unseen]), threshold)]
-    refit = partial(retrained, fitted, table.X[unseen], table.labels[unseen], random)
+    refit = partial(retrained, fitted, X[unseen], table.labels[unseen], random)
     unsaved = unsaved_program(codec, model.score, kept, reference, prior)
     margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
     # Last, so that nothing else of a model depends on how many retrains it has.
     others: Sequence[DecisionModel] = ()
     if count:
         tell(f"fitting {count} more models on resamples of the data, to measure the promise")
-        others = fit_retrains(fitted, table.X, table.labels, count, len(fit), random)
+        others = fit_retrains(fitted, X, table.labels, count, len(own), random)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
@@ -156,7 +159,7 @@ def train(
         improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
         approved=[table.rows[index] for index in approved],
         metrics=metrics_of(table, held_out, model, threshold)
-        | {"training_rows": len(fit), "instances": len(instances)}
+        | {"training_rows": len(own), "instances": len(instances)}
         | measured
         | facts
         | alike,
@@ -259,6 +262,7 @@ def _version(
 ) -> str:
     parts = [hashlib.sha256(csv.read_bytes()).hexdigest(), loaded.sha256, name.replace("-", "_"), str(seed)]
     parts += [sklearn.__version__, *([f"retrains {retrains}"] if retrains else [])]
+    parts += [f"leaves out {feature}" for feature in loaded.spec.barred]
     parts += [] if dates is None else [f"kept aside {dates}"]
     parts += [] if policy is None else [f"goal policy {hashlib.sha256(policy).hexdigest()}"]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()

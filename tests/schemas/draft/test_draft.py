@@ -180,6 +180,7 @@ def test_directions_are_guessed_from_names_and_marked(tmp_path):
     assert features(draft)["education"].levels == ("secondary", "bachelor", "master")
     personal = [(name, feature.protected) for name, feature in features(draft).items() if feature.pii]
     assert personal == [("age", True)]
+    assert "# training leaves out what is protected; may_read: [age] lets the model decide by it\n" in draft.text
     lines = (line for line in draft.text.splitlines() if line.startswith("  - {name: "))
     comments = dict(line.removeprefix("  - {name: ").split(",", 1) for line in lines)
     unmarked = [name for name, rest in comments.items() if "# guess: " not in rest]

@@ -22,7 +22,9 @@ SEX = "  - {name: sex, type: categorical, categories: [f, m]%s}\n"
 def with_sex(folder: Path, fields: str) -> Path:
     """A spec with the feature ``sex``, beside its model."""
     spec = folder / "sex.yaml"
-    spec.write_text(reviewed_spec().replace("features:\n", f"features:\n{SEX % fields}", 1))
+    text = reviewed_spec().replace("features:\n", f"features:\n{SEX % fields}", 1)
+    allowed = text.replace("manifest.json}", "manifest.json, may_read: [sex]}")
+    spec.write_text(allowed if "protected: true" in fields else text)
     return spec
 
 

@@ -5,10 +5,14 @@ import numpy as np
 import pytest
 
 from onward.schemas.encoding import FeatureCodec
+from onward.schemas.events import Model
 from onward.schemas.spec import ProgramSpec
-from onward.schemas.specfile import parse_spec
+from onward.schemas.specfile import SpecError, load_spec, parse_spec
 from onward.streams.cli import main
 from onward.streams.cli.display.new_model import print_model
+from onward.streams.errors import ModelError, UsageError
+from onward.streams.programs.assembly import assemble, check_model
+from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
 from onward.streams.programs.training.protected import protected_use
 
@@ -152,6 +156,54 @@ def test_a_seed_that_training_cannot_take_is_told_in_one_line(capsys, seed):
     assert capsys.readouterr().err.startswith(told)
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("estimator", ["random_forest", "logistic_regression", "mlp", "gradient_boosting"])
+def test_training_leaves_out_what_is_protected_unless_the_spec_lets_the_model_read_it(tmp_path, capsys, estimator):
+    spec, output = tmp_path / "spec.yaml", tmp_path / "without"
+    told_of_sex(tmp_path, capsys, of_both)
+    spec.write_text(spec.read_text().replace(", may_read: [sex]", ""))
+    command = ["train", str(tmp_path / "data.csv"), "--spec", str(spec), "--estimator", estimator, "--retrains", "4"]
+    assert main([*command, "--output", str(output)]) == 0
+    assert "protected, and not read by the model: sex (`model: {may_read" in capsys.readouterr().out
+    codec = FeatureCodec(load_spec(spec).spec)
+    bundle = load_bundle(str(output / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
+    assert "protected:sex" not in bundle.manifest.metrics
+    X = codec.encode_many([{"income": income, "sex": "male"} for income in range(200)])
+    changed = codec.encode_many([{"income": income, "sex": "female"} for income in range(200)])
+    for model in (bundle.model, *bundle.retrains):
+        assert np.array_equal(model.score(X), model.score(changed))
+        assert model.score(X).std() > 0.001
+
+
+@pytest.mark.attack
+def test_no_model_is_served_that_was_trained_when_the_spec_said_otherwise(tmp_path, capsys):
+    spec = tmp_path / "spec.yaml"
+    told_of_sex(tmp_path, capsys, of_both)
+    spec.write_text(spec.read_text().replace(", may_read: [sex]", ""))
+    loaded, manifest = load_spec(spec), tmp_path / "model" / "manifest.json"
+    with pytest.raises(UsageError, match="the model reads sex, which the spec protects"):
+        assemble(loaded)
+    codec = FeatureCodec(loaded.spec)
+    bundle = load_bundle(str(manifest), sha256=None, columns=codec.columns, codec=codec)
+    with pytest.raises(ModelError, match="the model reads sex, which the spec protects"):
+        check_model(bundle, Model(loaded.spec.program, bundle.version, str(manifest), ""), loaded.spec)
+
+
+def of_both(income, sex):
+    """Whether somebody repays, by their income and their sex."""
+    return income > (60 if sex == "male" else 140)
+
+
+def test_only_such_features_may_be_named_as_read(tmp_path, capsys):
+    told_of_sex(tmp_path, capsys, lambda income, sex: income > 90)
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(spec.read_text().replace("may_read: [sex]", "may_read: [income]"))
+    with pytest.raises(
+        SpecError, match=r"model\.may_read\[0\]: income is not protected: name features with `protected: true`"
+    ):
+        load_spec(spec)
+
+
 def told_of_sex(tmp_path, capsys, label):
     """What training says of a protected feature of which the label is this function, beside income."""
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
@@ -159,7 +211,11 @@ def told_of_sex(tmp_path, capsys, label):
     rows = [f"{income},{sex},{int(label(income, sex))}\n" for income, sex in people]
     data.write_text("income,sex,repaid\n" + "".join(rows))
     sex = ", {name: sex, type: categorical, categories: [female, male], mutable: none, protected: true}]"
-    spec.write_text(SPEC.replace("bounds: [0, 99]}]", f"bounds: [0, 199]}}{sex}"))
+    spec.write_text(
+        SPEC.replace("bounds: [0, 99]}]", f"bounds: [0, 199]}}{sex}").replace(
+            "manifest.json}", "manifest.json, may_read: [sex]}"
+        )
+    )
     train = ["train", str(data), "--spec", str(spec), "--estimator", "random_forest"]
     assert main([*train, "--output", str(tmp_path / "model")]) == 0
     told, metrics = capsys.readouterr(), json.loads((tmp_path / "model" / "manifest.json").read_text())["metrics"]
@@ -168,7 +224,7 @@ def told_of_sex(tmp_path, capsys, label):
 
 
 def test_training_warns_when_the_model_reads_what_is_protected(tmp_path, capsys):
-    told, metrics = told_of_sex(tmp_path, capsys, lambda income, sex: income > (60 if sex == "male" else 140))
+    told, metrics = told_of_sex(tmp_path, capsys, of_both)
     assert metrics["protected:sex"] > 0.05
     assert told == [
         "warning: the model reads sex, which the spec protects or audits: another value of it alone changes "

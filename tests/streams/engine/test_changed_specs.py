@@ -23,7 +23,15 @@ from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.tests.support.changed_specs import CHANGES, announce, feature, most_changes, policy, spec_event
+from onward.tests.support.changed_specs import (
+    CHANGES,
+    announce,
+    feature,
+    most_changes,
+    policy,
+    protected_and_read,
+    spec_event,
+)
 from onward.tests.support.comparison import dump
 from onward.tests.support.pipeline import Run, build_program
 from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, cases, rows, tape
@@ -265,7 +273,7 @@ def test_nobody_is_told_to_change_a_feature_from_its_protection_on(tmp_path):
     story = tape(tmp_path, **SEARCH)
     person = {"region": "north", "income": 5.0, "debts": 2}
     story.applies("before", 0, person)
-    announce(story, feature("income", mutable="none", protected=True), MINUTE_MS)
+    announce(story, protected_and_read("income"), MINUTE_MS)
     story.applies("after", MINUTE_MS, person)
     story.fold()
     assert letters(story) == []

@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from onward.schemas.events import ModelDecision, NoRecourse, Reason
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, limited
+from onward.tests.support.changed_specs import protected_and_read
 from onward.tests.support.pipeline import Run, build_program
 from onward.tests.support.programs import FEATURES
 from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, Tape
@@ -74,8 +75,9 @@ def test_what_another_system_decides_has_no_reasons(tmp_path):
 
 
 def test_a_protected_feature_is_no_reason_and_is_counted(tmp_path):
-    features = tuple({**one, "protected": True} if one["name"] == "income" else one for one in FEATURES)
-    story = tape(tmp_path, features=features)
+    story = tape(tmp_path)
+    given = story.run.programs["loan"]
+    story.run.programs = {"loan": given.begun_with(protected_and_read("income")(given.spec))}
     story.applies("poor")
     story.applies("rich", MINUTE_MS, features=RICH)
     story.fold()

@@ -133,7 +133,7 @@ def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_s
         }
         assert len(mains) > 1 or len(every) == 1
         several += len(mains) > 1
-    assert several > len(served) / 4
+    assert several > len(served) / 5
 
 
 def is_multiple(value: float, step: float) -> bool:

@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -28,6 +29,7 @@ from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.model_files import model_file
 from onward.streams.programs.load_limits import LoadLimits, limited_memory
 from onward.streams.programs.trial import SERVER, Request, Trial, Trials
+from onward.tests.support.changed_specs import feature
 from onward.tests.support.kafka_handlers import until
 from onward.tests.support.model_bombs import bomb_bundle, trees_bomb, waits_for_one
 from onward.tests.support.programs import POLICIES, write_programs
@@ -201,6 +203,16 @@ def test_what_a_model_needs_to_import_does_not_count_as_the_models_memory(tmp_pa
         [sys.executable, "-P", "-c", program, str(tmp_path / "m.skops")], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.attack
+async def test_a_model_that_decides_by_what_the_spec_protects_is_refused(kept, program):
+    spec, bundle = program
+    protected = feature("region", protected=True)(spec)
+    with pytest.raises(ModelError, match="the model reads region, which the spec protects"):
+        await kept.try_model(trial_of(protected, bundle))
+    allowed = msgspec.structs.replace(protected, model=msgspec.structs.replace(protected.model, may_read=("region",)))
+    await kept.try_model(trial_of(allowed, bundle))
 
 
 @pytest.mark.attack

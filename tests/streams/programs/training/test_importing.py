@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.table import read_table
 from onward.streams.cli import main
-from onward.streams.errors import ModelError
+from onward.streams.errors import ModelError, UsageError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.models.row_independence import keeps_rows_apart
@@ -96,6 +96,28 @@ def test_a_pipeline_with_its_own_encoding_scores_as_it_does(folder, pipeline, tm
     assert (accepted > 0.5).all()
 
 
+@pytest.mark.attack
+def test_a_pipeline_that_takes_what_is_protected_is_refused_and_one_without_that_input_is_not(
+    folder, pipeline, tmp_path
+):
+    text = (folder / "loans.yaml").read_text()
+    assert text.count("mutable: none}") == 1
+    (folder / "protected.yaml").write_text(text.replace("mutable: none}", "mutable: none, protected: true}"))
+    with pytest.raises(
+        UsageError, match=r"the model reads region, which the spec protects: write `model: {may_read: \["
+    ):
+        import_bytes(folder, tmp_path / "reads", exported(pipeline[0]), "protected.yaml")
+    numbers = ColumnTransformer([("numbers", StandardScaler(), ["income", "debts"])])
+    without = make_pipeline(numbers, LogisticRegression()).fit(pipeline[1], pipeline[1]["repaid"])
+    inputs = {name: kind for name, kind in TYPES.items() if name != "region"}
+    content = convert_sklearn(without, initial_types=list(inputs.items())).SerializeToString()
+    _, bundle = import_bytes(folder, tmp_path / "without", content, "protected.yaml")
+    X = read_table(folder / "loans.csv", load_program_spec(folder / "protected.yaml").spec).X
+    np.testing.assert_allclose(bundle.model.score(X), without.predict_proba(pipeline[1])[:, 1], rtol=0, atol=1e-5)
+    with pytest.raises(ModelError, match="its inputs are not the features of the spec: they lack region"):
+        import_bytes(folder, tmp_path / "lacks", content)
+
+
 def test_rows_are_scored_alone_where_batches_change_their_last_bits(folder, pipeline, tmp_path, monkeypatch):
     steady = iter([True, False, True])
     monkeypatch.setattr(onnx_model, "keeps_rows_apart", lambda score, rows: next(steady))
@@ -124,7 +146,7 @@ def test_a_margin_is_measured_with_models_that_score_alike(folder, pipeline, tmp
     manifest, bundle = import_bytes(folder, tmp_path / "made", exported(pipeline[0]), "auto.yaml")
     assert 0.0 < manifest.margin < 0.3
     table = read_table(folder / "loans.csv", load_program_spec(folder / "auto.yaml").spec)
-    others = importing.surrogates(bundle.model.score(table.X), table, np.random.RandomState(0))
+    others = importing.surrogates(bundle.model.score(table.X), table.X, table.labels, np.random.RandomState(0))
     away = [np.abs(other(table.X) - bundle.model.score(table.X)).mean() for other in others]
     assert len(others) == 20
     assert 0.0 < np.mean(away) < 0.05

@@ -112,7 +112,7 @@ def test_too_few_rows_of_one_label_are_a_usage_error(data, tmp_path):
 
 def test_a_threshold_nobody_reaches_is_a_usage_error(data, tmp_path):
     strict = tmp_path / "strict.yaml"
-    strict.write_text(SPEC.read_text().replace("manifest.json}", "manifest.json, threshold: 0.9999}"))
+    strict.write_text(SPEC.read_text().replace("manifest.json,", "manifest.json, threshold: 0.9999,"))
     with pytest.raises(UsageError, match=r"accepts none of the 300 rows .* lower model\.threshold \(0\.9999\)"):
         train(data, load_spec(strict), tmp_path / "model", estimator="logistic_regression", seed=0)
 
