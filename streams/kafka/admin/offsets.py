@@ -19,8 +19,10 @@ _MOVING = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
 }
-"""Errors while another broker becomes the leader of a partition. The client then asks again who it is."""
+"""Errors of a described partition while a broker becomes its leader, or has not heard of it yet. The client asks again
+who leads it."""
 _PAUSE_SECONDS = 0.1
 
 

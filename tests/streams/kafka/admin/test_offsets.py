@@ -17,12 +17,13 @@ def test_offsets_are_those_of_the_partition_and_of_the_group(broker) -> None:
 def test_offsets_are_asked_for_again_while_a_partition_changes_its_leader(broker, monkeypatch) -> None:
     topic = broker.topic(1)
     broker.fill(topic, 5)
-    moving = [confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION, confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE]
+    errors = confluent_kafka.KafkaError
+    moving = [errors.NOT_LEADER_FOR_PARTITION, errors.LEADER_NOT_AVAILABLE, errors.UNKNOWN_TOPIC_OR_PART]
 
     class Moving(confluent_kafka.Consumer):
         def get_watermark_offsets(self, *args, **options):
             if moving:
-                raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(moving.pop()))
+                raise confluent_kafka.KafkaException(errors(moving.pop()))
             return super().get_watermark_offsets(*args, **options)
 
     monkeypatch.setattr("onward.streams.kafka.admin.offsets.Consumer", Moving)
