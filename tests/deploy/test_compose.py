@@ -63,6 +63,13 @@ def test_dependencies_volumes_and_settings_exist(compose: Any) -> None:
         assert source in compose["volumes"] or (ROOT / source).exists(), source
 
 
+def test_snapshots_outlive_the_volume_of_the_ledgers(compose: Any) -> None:
+    worker = compose["services"]["worker"]
+    places = {place: source for source, place in (mount.split(":")[:2] for mount in worker["volumes"])}
+    environment = worker["environment"]
+    assert places[environment["ONWARD_SNAPSHOTS"]] != places[environment["ONWARD_STATE_DIR"]]
+
+
 @pytest.mark.parametrize("service", ["topics", "worker", "simulator"])
 def test_commands_exist(compose: Any, service: str) -> None:
     assert compose["services"][service]["command"][0] in COMMANDS
