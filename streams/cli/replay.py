@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -36,21 +37,30 @@ from .process.kept_journal import KeptJournal, archive_errors
 
 DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
 before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
+WHOLE = "the output"
+"""What differs where only one side has it."""
 LONGEST_TEXT = 200
 """Characters of a value that are printed; JSON has all."""
 
 
 class Result(NamedTuple):
-    """What was compared: journal records, outputs, how many differ, and the first that does."""
+    """What was compared: journal records, outputs, how many differ, and the first that does.
+
+    ``fields`` and ``added`` count outputs by topic and field: those that differ there, and those that lack a field
+    which only this version writes. ``uncompared`` are the journal partitions of which no output was compared.
+    """
 
     records: int
     compared: int
     differing: int
+    fields: Mapping[tuple[str, str], int]
+    added: Mapping[tuple[str, str], int]
     first: Difference | None
+    uncompared: Sequence[int]
 
 
 def run(args: Sequence[str]) -> int:
-    """Print what differs first, or JSON."""
+    """Print what differs, or JSON."""
     settings = parse_settings(ReplaySettings, "onward replay", DESCRIPTION, args)
     with quiet_kafka_clients(), TemporaryDirectory(prefix="onward-replay-") as folder:
         result = _check(settings, Path(folder))
@@ -58,6 +68,11 @@ def run(args: Sequence[str]) -> int:
         print(json.dumps(_as_json(result), indent=2))
     else:
         _print(result)
+    if not result.compared:
+        raise UsageError(
+            "no output was compared: the topics hold none of the journal records that were folded; begin earlier, with "
+            "older --snapshots or --from-ledger, with --archive, or without them"
+        )
     return 1 if result.differing else 0
 
 
@@ -65,7 +80,7 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
     programs = assemble_all([load_program_spec(path) for path in settings.spec], has_begun=True)
     archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
     topics, options = connection.topics(settings), connection.connection(settings)
-    records = compared = differing = 0
+    differing = 0
     first: Difference | None = None
     with closing(_published(topics, options, folder)) as published, ExitStack() as stack:
         journal = KeptJournal(options, topics.journal, archive)
@@ -89,7 +104,10 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
             first = first or difference
         records = sum(max(0, own.end - own.begin) for own in ahead)
         compared = sum(check.compared for check in checks.values())
-    return Result(records, compared, differing, first)
+        fields = sum((check.differing for check in checks.values()), Counter[tuple[str, str]]())
+        added = sum((check.added for check in checks.values()), Counter[tuple[str, str]]())
+        uncompared = [own.partition for own in journal.partitions if own.end and not checks[own.partition].compared]
+    return Result(records, compared, differing, fields, added, first, uncompared)
 
 
 def _differences(journal: Iterable[Record], checks: Mapping[int, OutputCheck]) -> Iterator[Difference]:
@@ -171,12 +189,29 @@ def _as_json(result: Result) -> dict[str, object]:
         "journal_records": result.records,
         "compared": result.compared,
         "differing": result.differing,
+        "fields": _counts_as_json(result.fields),
+        "added": _counts_as_json(result.added),
+        "uncompared_partitions": result.uncompared,
         "first": None if first is None else {**first._asdict(), "position": ".".join(map(str, first.position))},
     }
 
 
+def _counts_as_json(counts: Mapping[tuple[str, str], int]) -> list[dict[str, object]]:
+    return [{"topic": topic, "field": field, "outputs": count} for (topic, field), count in _most_first(counts)]
+
+
+def _most_first(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+
+
 def _print(result: Result) -> None:
     print(f"{result.records:,} journal records, {result.compared:,} outputs compared, {result.differing:,} differ")
+    for partition in result.uncompared:
+        print(f"journal partition {partition}: no output was compared")
+    for (topic, field), count in _most_first(result.added):
+        print(printable(f"{topic}: {count:,} have {field}, which the older version never writes"))
+    for (topic, field), count in _most_first(result.fields):
+        print(printable(f"{topic}: {count:,} differ in {field or WHOLE}"))
     if result.first is not None:
         for line in _lines(result.first):
             print(printable(line))
@@ -188,4 +223,4 @@ def _lines(first: Difference) -> Iterable[str]:
         f"first: {first.topic} partition {first.partition} at position {offset}.{number}, application "
         f"{first.application or '-'} of program {first.program or '-'}"
     )
-    yield f"{first.field or 'the output'}: {first.was[:LONGEST_TEXT]} -> {first.now[:LONGEST_TEXT]}"
+    yield f"{first.field or WHOLE}: {first.was[:LONGEST_TEXT]} -> {first.now[:LONGEST_TEXT]}"

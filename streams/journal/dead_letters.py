@@ -73,9 +73,19 @@ def lacks_value(letter: DeadLetter) -> bool:
 def with_record(letter: DeadLetter, record: Record | None) -> DeadLetter:
     """The letter with the value and key of its (first) record, None where its topic does not hold it any more."""
     if record is None or record.unread is not None or not _is_of(letter, record):
-        return replace(letter, detail=f"{letter.detail} (the record is no longer in {letter.topic})")
+        return replace(letter, detail=letter.detail + _gone(letter))
     value = None if record.value is None else record.value[:VALUE_BYTES]
     return replace(letter, value=value, key=record.key and record.key[:KEY_BYTES], headers=_headers(record))
+
+
+def without_record(letter: DeadLetter, detail: str) -> dict[str, object]:
+    """The fields that ``with_record`` changes, as the letter has them; ``detail`` is the one that was published."""
+    own = {"value": letter.value, "key": letter.key, "headers": letter.headers}
+    return own | {"detail": letter.detail if detail == letter.detail + _gone(letter) else detail}
+
+
+def _gone(letter: DeadLetter) -> str:
+    return f" (the record is no longer in {letter.topic})"
 
 
 def _is_of(letter: DeadLetter, record: Record) -> bool:

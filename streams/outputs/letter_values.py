@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from ...schemas.events import DeadLetter
-from ..journal.dead_letters import VALUE_BYTES, lacks_value, with_record
+from ..journal.dead_letters import VALUE_BYTES, lacks_value, with_record, without_record
 from ..records import Publisher, TopicPartition
 from .emission import Emission, encode_event
 
@@ -51,6 +52,14 @@ async def with_values(emissions: Sequence[Emission], publisher: Publisher) -> Se
         value = encode_event(with_record(letter, record))
         filled[index] = msgspec.structs.replace(emissions[index], value=value)
     return filled
+
+
+def without_values(published: Any, emission: Emission) -> Any:
+    """The JSON of an output as it was published, without what ``with_values`` adds to this emission."""
+    letter = _letter(emission)
+    if letter is None or not isinstance(published, dict):
+        return published
+    return published | msgspec.json.decode(encode_event(without_record(letter, str(published.get("detail")))))
 
 
 def _letter(emission: Emission) -> DeadLetter | None:

@@ -22,7 +22,7 @@ from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
 from ..engine.timing.waiting import WAITING_LIMIT
-from ..engine.timing.watermark import required_topics
+from ..engine.timing.watermark import clock_moves, required_topics
 from ..errors import JournalCutError
 from ..journal.entries import NO_CASE, Entry
 from ..journal.forged_records import ForgedRecords
@@ -125,8 +125,7 @@ class JournalReplay:
         """The entry, or a tick in the place of another program's event."""
         if entry.kind.about is None or getattr(entry.body, "program", None) == self._program.name:
             return entry
-        source = entry.source
-        clocks = () if source is None else (SourcePosition(*source, entry.time_ms),)
+        clocks = tuple(SourcePosition(*source, time_ms) for source, time_ms in clock_moves(entry))
         return msgspec.structs.replace(entry, key=NO_CASE, kind=kinds["tick"], body=Tick(clocks))
 
 

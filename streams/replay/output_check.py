@@ -6,33 +6,51 @@ Users run it before an upgrade: where nothing differs, the new version would hav
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
-from ...schemas.headers import CE_ID
+from ...schemas.headers import CE_ID, CE_TYPE
+from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
 from ..engine.portion import PORTION_ENTRIES
 from ..engine.process import footprint, process
 from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
+from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import UsageError
 from ..journal.entries import Entry
 from ..journal.forged_records import ForgedRecords
 from ..journal.lines import read_entries
 from ..ledger.ledger import Ledger
-from ..outputs.emission import POSITION, Emission, OutputPosition, topic_of
+from ..outputs.emission import ENGINE, POSITION, Emission, OutputPosition, topic_of
+from ..outputs.letter_values import without_values
 from ..programs.program import Program
 from ..records import Record, TopicPartition
 from ..topics import Topics
+from .json_difference import Part, differing_parts, names_of
 
 NOTHING = "nothing"
 """What stands in a difference where one side has no such output, or no such field."""
 
+TYPE = CE_TYPE
+"""The field of a difference in which an output is an event of another type."""
+
 _Key = tuple[str, str]
 """The topic and ``ce_id`` of an output."""
+
+
+class _Output(NamedTuple):
+    """An output: its number, type, JSON, and the engine that wrote it."""
+
+    number: int
+    type: str
+    value: bytes
+    engine: int
 
 
 class Difference(NamedTuple):
@@ -58,12 +76,13 @@ class PublishedOutputs:
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.execute("PRAGMA synchronous=OFF")
         self._db.execute(
-            "CREATE TABLE outputs (partition, offset, number, topic, id, value, "
+            "CREATE TABLE outputs (partition, offset, number, topic, id, type, value, engine, "
             "PRIMARY KEY (partition, offset, topic, number)) WITHOUT ROWID"
         )
         self._db.execute("BEGIN")
         self._cut: set[TopicPartition] = set()
         self._first: dict[TopicPartition, int] = {}
+        self._names: defaultdict[tuple[str, str, int], set[str]] = defaultdict(set)
         self.last: dict[int, int] = {}
         """The last journal offset with outputs, by partition."""
 
@@ -76,13 +95,15 @@ class PublishedOutputs:
         headers = dict(record.headers)
         try:
             offset, number = OutputPosition.parse(headers[POSITION])
-            id = headers[CE_ID].decode()
-        except (KeyError, ValueError):
+            id, type = headers[CE_ID].decode(), headers[CE_TYPE].decode()
+            engine = EngineSpan.parse(headers.get(ENGINE, b"0.0")).version
+            value = msgspec.json.decode(record.value or b"")
+        except (KeyError, ValueError, msgspec.DecodeError, RecursionError):
             return
-        self._db.execute(
-            "INSERT OR IGNORE INTO outputs VALUES (?, ?, ?, ?, ?, ?)",
-            (record.partition, offset, number, record.topic, id, record.value or b""),
-        )
+        row = record.partition, offset, number, record.topic, id, type, record.value, engine
+        self._db.execute("INSERT OR IGNORE INTO outputs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        if engine < ENGINE_VERSION:
+            self._names[record.topic, type, engine].update(names_of(value))
         at = TopicPartition(record.topic, record.partition)
         self._first[at] = min(offset, self._first.get(at, offset))
         self.last[record.partition] = max(offset, self.last.get(record.partition, offset))
@@ -91,11 +112,20 @@ class PublishedOutputs:
         """Close the file."""
         self._db.close()
 
-    def of(self, partition: int, offset: int) -> dict[_Key, tuple[int, bytes]]:
-        """The number and JSON of each output of a journal record."""
-        query = "SELECT topic, id, number, value FROM outputs WHERE partition = ? AND offset = ? ORDER BY number"
-        rows = self._db.execute(query, (partition, offset))
-        return {(topic, id): (number, value) for topic, id, number, value in rows}
+    def of(self, partition: int, offset: int) -> dict[_Key, _Output]:
+        """The outputs of a journal record."""
+        query = (
+            "SELECT topic, id, number, type, value, engine FROM outputs WHERE partition = ? AND offset = ? "
+            "ORDER BY number"
+        )
+        return {(topic, id): _Output(*rest) for topic, id, *rest in self._db.execute(query, (partition, offset))}
+
+    def knows(self, topic: str, output: _Output, name: str) -> bool:
+        """Whether the engine that wrote an output writes a field of this name in any output of the type.
+
+        What it never writes, a later engine may have added. What it writes in another output, it has left out here.
+        """
+        return output.engine >= ENGINE_VERSION or name in self._names[topic, output.type, output.engine]
 
     def compares(self, topic: str, partition: int, offset: int) -> bool:
         """Whether an output of this journal record would be among them."""
@@ -107,7 +137,10 @@ class PublishedOutputs:
 
 
 class OutputCheck:
-    """Folds a journal partition from where a ledger stands, and compares. ``compared`` counts outputs.
+    """Folds a journal partition from where a ledger stands, and compares.
+
+    ``compared`` counts outputs. ``differing`` and ``added`` count them by topic and field: those whose field differs,
+    and those that an older engine wrote without a field which it never writes.
 
     ``ledger`` is the path of a ledger of this schema that may be written to; a new one begins where there is none.
     ``forged`` is what the journal says of forged records, to be given before the first record is fed.
@@ -132,6 +165,8 @@ class OutputCheck:
             raise
         self._entries: list[Entry] = []
         self.compared = 0
+        self.differing: Counter[tuple[str, str]] = Counter()
+        self.added: Counter[tuple[str, str]] = Counter()
 
     @property
     def offset(self) -> int:
@@ -173,49 +208,59 @@ class OutputCheck:
     def _compare(self, offset: int, emissions: Sequence[Emission]) -> Iterator[Difference]:
         partition = self._journal.partition
         was = self._published.of(partition, offset)
-        now = {(topic_of(one, self._topics), one.id): (one.number, one.value) for one in emissions}
+        now = {(topic_of(one, self._topics), one.id): one for one in emissions}
         found = []
         for topic, id in was.keys() | now.keys():
             if not self._published.compares(topic, partition, offset):
                 continue
             self.compared += 1
             before, after = was.get((topic, id)), now.get((topic, id))
-            if before is None or after is None or before[1] != after[1]:
-                number = (before or after or (0, b""))[0]
-                found.append(_difference(OutputPosition(offset, number), partition, topic, before, after))
+            part = self._first_difference(topic, before, after)
+            if part is not None:
+                number = 0 if (either := before or after) is None else either.number
+                found.append(_difference(OutputPosition(offset, number), partition, topic, before, after, part))
         yield from sorted(found)
+
+    def _first_difference(self, topic: str, before: _Output | None, after: Emission | None) -> Part | None:
+        """Count what differs in an output, and return the first of it."""
+        differing, added = self._parts(topic, before, after)
+        self.differing.update({(topic, part.name) for part in differing})
+        self.added.update({(topic, part.name) for part in added})
+        return differing[0] if differing else None
+
+    def _parts(self, topic: str, before: _Output | None, after: Emission | None) -> tuple[list[Part], list[Part]]:
+        """What differs in an output, and what a later engine has added."""
+        if before is None or after is None:
+            was, now = (UNSET if side is None else "published" for side in (before, after))
+            return [Part("", "", was, now, is_left_out=False)], []
+        type = kinds.by_struct[after.struct].ce_type
+        if before.type != type:
+            return [Part(TYPE, TYPE, before.type, type, is_left_out=False)], []
+        if before.value == after.value:
+            return [], []
+        published = without_values(msgspec.json.decode(before.value), after)
+        differing: list[Part] = []
+        added: list[Part] = []
+        for part in differing_parts(published, msgspec.json.decode(after.value)):
+            is_new = part.is_left_out and not self._published.knows(topic, before, part.name)
+            (added if is_new else differing).append(part)
+        return differing, added
 
 
 def _difference(
     position: OutputPosition,
     partition: int,
     topic: str,
-    before: tuple[int, bytes] | None,
-    after: tuple[int, bytes] | None,
+    before: _Output | None,
+    after: Emission | None,
+    part: Part,
 ) -> Difference:
-    was, now = (None if side is None else msgspec.json.decode(side[1]) for side in (before, after))
-    named = was or now or {}
+    named = msgspec.json.decode(b"{}" if (either := before or after) is None else either.value)
     about = str(named.get("program", "")), str(named.get("application", ""))
-    if was is None or now is None:
-        texts = tuple(NOTHING if side is None else "published" for side in (was, now))
-        return Difference(position, partition, topic, *about, "", *texts)
-    field, *sides = _first_field(was, now, "")
-    return Difference(position, partition, topic, *about, field, *(_text(side) for side in sides))
+    return Difference(position, partition, topic, *about, part.path, _text(part.was), _text(part.now))
 
 
-def _first_field(was: Any, now: Any, path: str) -> tuple[str, Any, Any]:
-    """The path of the first part that differs, and both sides of it."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for name in [*was, *(name for name in now if name not in was)]:
-            if was.get(name, NOTHING) != now.get(name, NOTHING):
-                return _first_field(was.get(name, NOTHING), now.get(name, NOTHING), f"{path}.{name}".lstrip("."))
-    if isinstance(was, list) and isinstance(now, list):
-        for place in range(max(len(was), len(now))):
-            sides = [side[place] if place < len(side) else NOTHING for side in (was, now)]
-            if sides[0] != sides[1]:
-                return _first_field(sides[0], sides[1], f"{path}[{place}]")
-    return path, was, now
-
-
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
+    if value is UNSET:
+        return NOTHING
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

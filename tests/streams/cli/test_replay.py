@@ -9,8 +9,10 @@ from threading import Event
 
 import pytest
 
+from onward.schemas.events import Application, DeadLetter
 from onward.streams import cli
 from onward.streams.archive.store import Archive, CheckpointFile
+from onward.streams.cli import replay
 from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -18,8 +20,9 @@ from onward.tests.support.comparison import ledger_position
 from onward.tests.support.cut_journals import archive_and_cut
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.kept_installation import KeptInstallation
+from onward.tests.support.pipeline import START_MS
 from onward.tests.support.takeovers import damage
-from onward.tests.support.tape import JOURNAL
+from onward.tests.support.tape import JOURNAL, POOR, tape
 
 
 class UpgradedInstallation:
@@ -78,8 +81,94 @@ def test_the_first_output_that_differs_is_named(upgraded, capsys):
 def test_from_the_beginning_it_tells_what_the_older_version_had_said_otherwise(upgraded, capsys):
     write(upgraded)
     assert upgraded.replay("--json") == 1
-    first = json.loads(capsys.readouterr().out)["first"]
+    result = json.loads(capsys.readouterr().out)
+    first = result["first"]
     assert int(first["position"].partition(".")[0]) < ledger_position(upgraded.backup / "journal-0.sqlite").offset
+    # Its interviews ask other questions, which the version of their policy says.
+    assert (first["program"], first["field"]) == ("asking", "policy_version")
+    assert {(one["topic"], one["field"]) for one in result["fields"]} == {("recourse", "policy_version")}
+
+
+@pytest.fixture
+def not_upgraded(tmp_path, monkeypatch):
+    """An installation of schema 16 with all that it has published, and a backup of the ledger at half its journal."""
+    monkeypatch.chdir(tmp_path)
+    kept, backup = KeptInstallation(16, tmp_path), tmp_path / "backup"
+    kept.publish(before=len(kept.broker.logs["journal", 0]))
+    backup.mkdir()
+    shutil.copy(kept.ledger, backup)
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        yield UpgradedInstallation(broker, kept, backup)
+
+
+def without_interviews(there):
+    """Let the older version have asked what this one asks."""
+    log, own = there.kept.broker.logs["recourse", 0], there.kept.programs["asking"].policy_version.encode()
+    for at, record in enumerate(log):
+        event = json.loads(record.value)
+        if event["program"] == "asking":
+            log[at] = record._replace(value=record.value.replace(event["policy_version"].encode(), own))
+
+
+@pytest.mark.attack
+def test_a_field_that_only_this_version_writes_is_told_as_an_addition(not_upgraded, capsys):
+    without_interviews(not_upgraded)
+    write(not_upgraded)
+    assert not_upgraded.replay("--from-ledger", str(not_upgraded.backup), "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["compared"] > 400
+    assert (result["differing"], result["fields"]) == (0, [])
+    assert [(one["topic"], one["field"]) for one in result["added"]] == [("model-decisions", "reasons")]
+    assert not_upgraded.replay("--from-ledger", str(not_upgraded.backup)) == 0
+    assert "model-decisions: 16 have reasons, which the older version never writes" in capsys.readouterr().out
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("lacking", [True, False])
+def test_what_the_older_version_wrote_elsewhere_or_said_otherwise_is_no_addition(not_upgraded, lacking, capsys):
+    without_interviews(not_upgraded)
+    log = not_upgraded.kept.broker.logs["model-decisions", 0]
+    event = json.loads(log[-1].value)
+    changed = {name: value for name, value in event.items() if name != "score"} if lacking else event | {"score": 2.0}
+    log[-1] = log[-1]._replace(value=json.dumps(changed).encode())
+    write(not_upgraded)
+    assert not_upgraded.replay("--from-ledger", str(not_upgraded.backup), "--json") == 1
+    result = json.loads(capsys.readouterr().out)
+    assert result["fields"] == [{"topic": "model-decisions", "field": "score", "outputs": 1}]
+    assert result["first"]["was"] == ("nothing" if lacking else "2.0")
+
+
+@pytest.mark.attack
+def test_unusable_records_are_no_difference_whether_their_topic_holds_them_or_not(tmp_path, capsys):
+    there = tape(tmp_path)
+    there.applies("ada")
+    for name, ms in (("held", 1), ("gone", 3)):
+        event, raw = Application("loan", name, dict(POOR)), b"{not json" + name.encode()
+        sent = there.sender.record("applications", event, time_ms=START_MS, id=name, raw=raw)
+        asyncio.run(there.run.ingest([sent]))
+        at, more = (sent.topic, sent.partition, sent.offset), (*sent.headers, ("foreign", b"1"))
+        there.run.broker.inputs[at] = sent._replace(headers=more, key=b"k", value=raw if name == "held" else b"other")
+        there.applies(f"eve-{name}", ms)
+    there.fold()
+    held, gone = there.run.events("dead-letters", DeadLetter)
+    assert (held.value, held.key, gone.value) == (b"{not jsonheld", b"k", None)
+    (tmp_path / "loan.yaml").touch()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker,
+    ):
+        patch.setattr(replay, "assemble_all", lambda specs, **_: there.run.programs)
+        patch.setattr(replay, "load_program_spec", lambda path: None)
+        there.write_to(broker.options())
+        place = ["--brokers", broker.bootstrap, "--spec", str(tmp_path / "loan.yaml")]
+        assert cli.main(["replay", "--check", *place]) == 0
+        assert "0 differ\n" in capsys.readouterr().out
+        assert (
+            cli.main(["replay", "--check", *place, "--from-ledger", str(tmp_path / "ledger")]) == UsageError.exit_code
+        )
+        out, err = capsys.readouterr()
+        assert "0 outputs compared, 0 differ\njournal partition 0: no output was compared\n" in out
+        assert "onward: no output was compared: " in err
 
 
 @pytest.fixture
