@@ -416,6 +416,11 @@ class EvaluateSettings(ArchiveSettings):
     parameter: Names = Field(
         (), description="Parameters of that choice, NAME=NUMBER; repeat the flag or separate by commas."
     )
+    snapshots: str | None = Field(
+        None,
+        min_length=1,
+        description="Where the journal was cut, begin with the oldest good snapshot at this address.",
+    )
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of a table.")
 
     @model_validator(mode="after")

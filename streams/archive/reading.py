@@ -30,10 +30,13 @@ def archived_records(archive: Archive, journal: TopicPartition, begin: int, end:
 
 
 def begin_of_archived(archive: Archive, journal: TopicPartition, end: int) -> int:
-    """From which offset on segments hold all up to ``end``, by their names; ``end`` itself where none does."""
+    """From which offset on segments hold all up to ``end``, by their names; ``end`` itself where none does.
+
+    A segment whose month has no key any more holds nothing. Raise ``ArchiveError``.
+    """
     for segment in sorted(archive.segments(journal), key=lambda one: one.end, reverse=True):
-        if segment.end >= end:
-            end = min(end, segment.first)
+        if segment.end >= end > segment.first and archive.has_key(segment.month):
+            end = segment.first
     return end
 
 

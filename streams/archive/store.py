@@ -27,7 +27,7 @@ from ..errors import one_line
 from ..private_folder import make_private_file
 from ..records import Record, TopicPartition
 from ..shared_files import appearing, file_system, make_folder
-from .month_keys import MonthKeys
+from .month_keys import MonthKeys, NoKeyError
 from .sealing import BLOCK_BYTES, SUFFIX, SealError, is_of_key, read_head, seal, unseal
 from .segments import SegmentFormatError, decode_segment, encode_segment, header_of
 
@@ -133,6 +133,17 @@ class Archive:
     def is_sealed(self) -> bool:
         """Whether its files are sealed."""
         return self._keys is not None
+
+    def has_key(self, month: str) -> bool:
+        """Whether files of a month can be read: it has a key, or they are not sealed; raise ``ArchiveError``."""
+        try:
+            if self._keys is not None:
+                self._keys(month)
+        except NoKeyError:
+            return False
+        except Exception as error:
+            raise ArchiveError(one_line(error)) from error
+        return True
 
     # --- the address -------------------------------------------------------------------------------------------------
 

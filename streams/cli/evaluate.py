@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,8 +18,12 @@ from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
 from ..archive.store import archive_at
 from ..engine.portion import PreferenceUpdate
-from ..errors import JournalCutError, UsageError
+from ..errors import UsageError
+from ..ingest.partitioning import partition_of
+from ..journal.entries import journal_key
+from ..journal.forged_records import ForgedRecords
 from ..kafka import connection
+from ..kafka.admin.offsets import PartitionOffsets
 from ..kafka.client import EventReader
 from ..programs.assembly import assemble
 from ..programs.program import Program
@@ -35,16 +40,17 @@ from ..replay.evaluation import (
 )
 from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings import EvaluateSettings
-from ..topics import Topics
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.forged_records import read_forged
 from .process.kept_journal import KeptJournal
+from .process.replay_begin import LedgerSources, ReplayedJournal, replay_begins
 from .process.spec_history import OTHER_SPEC, in_force, read_spec_history
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
-recourse topic to where they end now, writes nothing. What workers have cut of the journal is read from --archive."""
+recourse topic to where they end now, writes nothing. What workers have cut of the journal is read from --archive; where
+its beginning is gone, the estimate begins at the oldest good ledger of --snapshots or --archive."""
 
 ESTIMATES = {
     "logged": "the log's policy",
@@ -60,6 +66,7 @@ OPEN_ONE = (
 POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
+ReplayOf = Callable[[TopicPartition, Path, ForgedRecords | None], JournalReplay]
 Answers = Mapping[tuple[int, int], PublishedStep]
 """By shard and step."""
 
@@ -71,30 +78,38 @@ def run(args: Sequence[str]) -> int:
     given = assemble(loaded, has_begun=True)
     _target(settings, given)  # A wrong policy is refused before the log is read.
     archive = None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command)
+    sources = LedgerSources(settings.snapshots, archive)
     topics, options = connection.topics(settings), connection.connection(settings)
-    with quiet_kafka_clients():
-        journal = _whole(KeptJournal(options, topics.journal, archive), settings)
-        program = in_force(loaded, given, read_spec_history(given.name, topics, options, archive))
-    target = _target(settings, program)
-    with quiet_kafka_clients(), EventReader(options, [topics.recourse]) as reader:
-        answers = _answers(_records(reader), program)
-    with quiet_kafka_clients():
-        evaluation = _evaluate(journal, program, target, topics, answers)
+    with quiet_kafka_clients(), TemporaryDirectory(prefix="onward-evaluate-") as name:
+        folder = Path(name)
+        journal = KeptJournal(options, topics.journal, archive)
+        partitions = _of_program(journal.partitions, given)
+        begins = replay_begins(sources, partitions, given, topics, folder)
+        program = in_force(loaded, given, read_spec_history(given.name, topics, options, archive, begins))
+        target = _target(settings, program)
+        with EventReader(options, [topics.recourse]) as reader:
+            answers = _answers(_records(reader), program)
+        log = ReplayedJournal(journal, partitions, begins)
+        evaluation = _evaluate(
+            log, PolicyEvaluator(program, target), partial(JournalReplay, program, topics), folder, answers
+        )
+    if not evaluation.answered:
+        since = " since it was cut" if begins else ""
+        raise UsageError(
+            f"{topics.journal} holds no answers of program {program.name!r}{since}: is it the spec of another?"
+        )
     if settings.as_json:
-        print(json.dumps(_as_json(evaluation, program, target), indent=2))
+        print(json.dumps(_as_json(evaluation, program, target, log), indent=2))
     else:
-        _print(evaluation, program, target)
+        _print(evaluation, program, target, log)
     return 0
 
 
-def _whole(journal: KeptJournal, settings: EvaluateSettings) -> KeptJournal:
-    """The journal; raise ``JournalCutError`` where it is not kept from its beginning: a policy learns from there."""
-    for own in journal.partitions:
-        if own.begin:
-            kept = f"{own.topic} partition {own.partition} is kept from offset {own.begin} on"
-            where = "give --archive, if workers have one" if settings.archive is None else "so is it in the archive"
-            raise JournalCutError(f"{kept}, and evaluate folds it from its beginning: {where}")
-    return journal
+def _of_program(journal: Sequence[PartitionOffsets], program: Program) -> list[PartitionOffsets]:
+    """The journal partitions of a program's shards."""
+    keys = [journal_key(program.name, shard) for shard in range(program.spec.shards)]
+    numbers = {partition_of(key, len(journal)) for key in keys}
+    return [own for own in journal if own.partition in numbers]
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
@@ -143,29 +158,23 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
 
 
 def _evaluate(
-    journal: KeptJournal, program: Program, target: Program, topics: Topics, answers: Answers
+    log: ReplayedJournal, evaluator: PolicyEvaluator, replay_of: ReplayOf, folder: Path, answers: Answers
 ) -> PolicyEvaluation:
-    evaluator = PolicyEvaluator(program, target)
-    progress = ReadProgress(2 * sum(own.end - own.begin for own in journal.partitions))
-    forged = read_forged(journal.records(journal.partitions, progress.add))
+    progress = ReadProgress(2 * sum(own.end - own.begin for own in log.partitions))
+    forged = read_forged(log.records(progress.add))
     replays: dict[int, JournalReplay] = {}
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="onward-evaluate-")))
-        for record in journal.records(journal.partitions, progress.add):
+        for record in log.records(progress.add):
             replay = replays.get(record.partition)
             if replay is None:
                 partition = TopicPartition(record.topic, record.partition)
-                replay = stack.enter_context(
-                    closing(JournalReplay(program, topics, partition, folder, forged.get(record.partition)))
-                )
+                replay = replay_of(partition, folder, forged.get(record.partition))
+                stack.enter_context(closing(replay))
                 replays[record.partition] = replay
             _add(evaluator, replay.feed(record), answers)
         for replay in replays.values():
             _add(evaluator, replay.rest(), answers)
-    evaluation = evaluator.evaluation()
-    if not evaluation.answered:
-        raise UsageError(f"{topics.journal} holds no answers of program {program.name!r}: is it the spec of another?")
-    return evaluation
+    return evaluator.evaluation()
 
 
 def _add(
@@ -190,12 +199,13 @@ def _check(step: ReplayedStep, answers: Answers) -> None:
         )
 
 
-def _as_json(result: PolicyEvaluation, program: Program, target: Program) -> dict[str, object]:
+def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: ReplayedJournal) -> dict[str, object]:
     evaluation = result.evaluation
     return {
         "program": program.name,
         "log": _policy(program),
         "target": _policy(target),
+        "begins": [{"partition": at.partition, "offset": at.offset, "time": at.time} for at in log.cut],
         "steps": evaluation.steps,
         "left_out": {
             "without_recourse": result.without_recourse,
@@ -203,6 +213,7 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program) -> dic
             "unnamed": result.unnamed,
             "unfinished": result.unfinished,
         },
+        "suggested_earlier": result.earlier,
         "matched": evaluation.matched,
         "unsupported": evaluation.unsupported,
         "effective_steps": evaluation.effective,
@@ -229,7 +240,16 @@ def _interval(estimate: Estimate | None) -> dict[str, float] | None:
     return {"value": estimate.value, "standard_error": estimate.error, "low": estimate.low, "high": estimate.high}
 
 
-def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
+def _cut_line(result: PolicyEvaluation, log: ReplayedJournal) -> Iterator[str]:
+    """Since when the log is evaluated, where the journal's beginning is gone."""
+    if log.cut:
+        since = ", ".join(
+            f"partition {at.partition} from offset {at.offset:,} ({at.time or 'nothing came since'})" for at in log.cut
+        )
+        yield f"{since}; {result.earlier:,} recourses ended that were suggested before, and are no steps here"
+
+
+def _print(result: PolicyEvaluation, program: Program, target: Program, log: ReplayedJournal) -> None:
     evaluation = result.evaluation
     share = evaluation.matched / evaluation.steps if evaluation.steps else 0.0
     lines = (
@@ -240,7 +260,7 @@ def _print(result: PolicyEvaluation, program: Program, target: Program) -> None:
         f"{evaluation.mean_weight:.3f}",
     )
     console = Console()
-    for line in lines:
+    for line in (*lines, *_cut_line(result, log)):
         console.out(line, highlight=False)
     if result.unfinished > evaluation.steps:
         console.out(OPEN_ONE, highlight=False)

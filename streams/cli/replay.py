@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from typing import NamedTuple
 
-from ..archive.reading import fetch_checked
-from ..archive.store import Archive, ArchiveError, archive_at
-from ..errors import LedgerError, UsageError
+from ..archive.store import Archive, archive_at
+from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.client import records_between
 from ..kafka.options import KafkaOptions
 from ..ledger.file import copy_ledger, ledger_errors
-from ..ledger.migrations import MigrationError, migrate_copy
 from ..printable import printable
 from ..programs.assembly import assemble_all
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
 from ..settings import ReplaySettings
-from ..snapshots.store import SnapshotError, Snapshots
 from ..topics import Topics
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.forged_records import read_forged
-from .process.kept_journal import KeptJournal, archive_errors
+from .process.kept_journal import KeptJournal
+from .process.kept_ledgers import fetch_first_good, kept_checkpoints, kept_snapshots, migrate
 
 DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
 before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
@@ -129,31 +125,18 @@ def _published(topics: Topics, options: KafkaOptions, folder: Path) -> Published
 
 
 def _begin(settings: ReplaySettings, journal: TopicPartition, ledger: Path) -> None:
-    """Copy the ledger from which the replay begins to ``ledger``, of this schema; nothing for the beginning."""
+    """Copy the ledger from which the replay begins to ``ledger``, of this schema; nothing for the beginning.
+
+    Of snapshots that is the oldest good one: so most is compared.
+    """
     if settings.from_ledger is not None:
         kept = settings.from_ledger / f"{journal.topic}-{journal.partition}.sqlite"
         if kept.exists():
             with ledger_errors(kept):
                 copy_ledger(kept, ledger, lambda: None)
-            _migrate(kept, ledger)
+            migrate(f"ledger {kept}", ledger)
     elif settings.snapshots is not None:
-        _fetch(Snapshots(settings.snapshots, keep=1), journal, ledger)
-
-
-def _fetch(snapshots: Snapshots, journal: TopicPartition, ledger: Path) -> None:
-    """Fetch the oldest good snapshot: so most is compared."""
-    try:
-        for snapshot in reversed(snapshots.listed(journal)):
-            try:
-                snapshots.fetch(snapshot, ledger, Event())
-            except SnapshotError as error:
-                print(f"snapshot {snapshot.file} is refused: {error}", file=sys.stderr)
-                ledger.unlink(missing_ok=True)
-                continue
-            _migrate(Path(snapshot.file), ledger)
-            return
-    except SnapshotError as error:
-        raise UsageError(f"--snapshots {error}") from error
+        fetch_first_good(kept_snapshots(settings.snapshots, journal), ledger)
 
 
 def _fetch_checkpoint(archive: Archive, own: PartitionOffsets, cut: int, ledger: Path) -> None:
@@ -161,26 +144,10 @@ def _fetch_checkpoint(archive: Archive, own: PartitionOffsets, cut: int, ledger:
 
     None where there is no good one, and the archive has the beginning; else one as early as can be.
     """
-    with archive_errors():
-        there = archive.checkpoints(TopicPartition(own.topic, own.partition))
+    there = kept_checkpoints(archive, TopicPartition(own.topic, own.partition))
     behind = [one for one in reversed(there) if own.begin <= one.offset <= cut]
     ahead = [one for one in there if one.offset > cut] if own.begin else []
-    for checkpoint in (*behind, *ahead):
-        try:
-            fetch_checked(archive, checkpoint, ledger, Event())
-        except ArchiveError as error:
-            print(f"{error}: it is refused", file=sys.stderr)
-            ledger.unlink(missing_ok=True)
-            continue
-        _migrate(Path(checkpoint.name), ledger)
-        return
-
-
-def _migrate(kept: Path, copy: Path) -> None:
-    try:
-        migrate_copy(copy)
-    except MigrationError as error:
-        raise LedgerError(f"ledger {kept} cannot be upgraded: {error}") from error
+    fetch_first_good((*behind, *ahead), ledger)
 
 
 def _as_json(result: Result) -> dict[str, object]:

@@ -92,7 +92,8 @@ class PolicyEvaluation(NamedTuple):
     """An evaluation, and the steps that are left out of it.
 
     Left out are steps without a recourse, steps whose recourse was never seen, steps of several options whose outcome
-    names none of them, and the end of the log from the first recourse on that is still open.
+    names none of them, and the end of the log from the first recourse on that is still open. ``earlier`` counts the
+    recourses that ended here and were suggested before the log begins: they are no steps of it.
     """
 
     evaluation: Evaluation
@@ -100,6 +101,7 @@ class PolicyEvaluation(NamedTuple):
     unseen: int
     unnamed: int
     unfinished: int
+    earlier: int = 0
 
     @property
     def answered(self) -> int:
@@ -151,17 +153,22 @@ class PolicyEvaluator:
         self._program = program
         self._target = target
         self._shards: dict[int, _Shard] = {}
+        self._earlier = 0
 
     def step(self, step: ReplayedStep) -> None:
         """Take the log's next step of its shard."""
         shard = self._shards.get(step.shard)
         if shard is None:
-            shard = self._shards[step.shard] = _Shard(self._program, self._target, step.shard)
+            shard = self._shards[step.shard] = _Shard(self._program, self._target, step.shard, step.number)
         shard.step(step)
 
     def close(self, closing: ReplayedFate) -> None:
-        """Learn the reward of a step."""
-        self._shards[closing.shard].close(closing)
+        """Learn the reward of a step; one that was taken before the log begins taught nobody here."""
+        shard = self._shards.get(closing.shard)
+        if shard is None or closing.number < shard.first:
+            self._earlier += 1
+        else:
+            shard.close(closing)
 
     def evaluation(self) -> PolicyEvaluation:
         """The evaluation of the steps and rewards so far."""
@@ -177,16 +184,17 @@ class PolicyEvaluator:
         log = Log(reward, weight, weighted, expected, wanted, size, unsupported > 0)
         without = sum(shard.without_recourse for shard in self._shards.values())
         unseen, unnamed = (sum(row.end == end for row in rows) for end in ("unseen", "unnamed"))
-        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished)
+        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished, self._earlier)
 
 
 class _Shard:
-    """One shard of the log; ``rows`` are its recourses by step."""
+    """One shard of the log, from its step ``first`` on; ``rows`` are its recourses by step."""
 
-    def __init__(self, program: Program, target: Program, number: int) -> None:
+    def __init__(self, program: Program, target: Program, number: int, first: int) -> None:
         self._program = program
         self._target = target
         self._number = number
+        self.first = first
         self._follower = Follower(target.learner(), target.spec.policy.options)
         self._expectation = Expectation(len(program.arms))
         # Rounds learn how probably options succeed, whatever a policy makes of costs.
@@ -210,11 +218,11 @@ class _Shard:
         self.rows[step.number] = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms))
 
     def close(self, closing: ReplayedFate) -> None:
-        row, reward = self.rows[closing.number], closing.reward
+        row, reward, step = self.rows[closing.number], closing.reward, closing.number - self.first
         several = len(row.taken) > 1
         if reward is None or (reward and several and closing.arm is None):
             row.end = "unseen" if reward is None else "unnamed"
-            self._follower.reward(closing.number, {})
+            self._follower.reward(step, {})
             return
         row.end = "rewarded"
         credited = [option for option in row.taken if closing.arm in (None, option.arm)]
@@ -223,12 +231,12 @@ class _Shard:
             self._expectation.learn(option.arm, option.execution, reward)
         choice = choices.registry[self._target.spec.policy.choice]
         if closing.censored and choice.ignores_zero_reward and not several:
-            self._follower.close(closing.number)
+            self._follower.close(step)
         elif len(credited) > 1:
             easiest = max(credited, key=lambda option: option.execution)
-            self._follower.reward(closing.number, {easiest.arm: reward})
+            self._follower.reward(step, {easiest.arm: reward})
         else:
-            self._follower.reward(closing.number, row.rewards)
+            self._follower.reward(step, row.rewards)
 
     def _taken(self, step: ReplayedStep, arm: int, propensity: float, wanted: bool) -> _Taken:
         execution = _execution(step.options, arm)

@@ -63,7 +63,9 @@ class ReplayedFate(Struct, frozen=True, gc=False):
 class JournalReplay:
     """Replays one journal partition for one program. Of other programs' events only the time counts.
 
-    ``directory`` is for the temporary ledger, and must be empty. ``forged`` is what the journal says of forged records.
+    ``directory`` is for the temporary ledger, ``PARTITION.sqlite``. One that is there is folded on from where it
+    stands; it holds no other program (``ledger/one_program.py``). ``forged`` is what the journal says of forged
+    records.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class JournalReplay:
         except BaseException:
             self._ledger.close()
             raise
+        self._begin = self._state.offset
         self._entries: list[Entry] = []
 
     def close(self) -> None:
@@ -91,12 +94,13 @@ class JournalReplay:
     def feed(self, record: Record) -> Iterator[ReplayedStep | ReplayedFate | PreferenceUpdate]:
         """Fold the next record, now or later; return the steps, closings and lessons so far.
 
-        Raise ``JournalCutError`` when the beginning of the journal is gone.
+        Raise ``JournalCutError`` when the journal is gone where the replay begins.
         """
-        if self._forged.leaves_out(record.offset):
+        if record.offset < self._begin or self._forged.leaves_out(record.offset):
             return
         self._forged.check(self._journal, record.offset)
-        if not self._state.offset and not self._entries and record.offset > self._forged.next_offset(0):
+        has_begun = self._state.offset > self._begin or self._entries
+        if not has_begun and record.first_offset > self._forged.next_offset(self._begin):
             raise JournalCutError(
                 f"{record.topic} partition {record.partition} begins at offset {record.offset}: what came before is "
                 "needed too, and was deleted (`onward worker --journal-days`, or the topic's retention)"

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
 import msgspec
 
 from ...schemas.events import RawSpec
@@ -9,17 +14,43 @@ from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec_document import spec_of
 from ...schemas.specfile import LoadedSpec
+from ..engine.timing.waiting import WAITING_LIMIT
+from ..engine.timing.watermark import required_topics
 from ..errors import UsageError
 from ..journal.lines import is_spec_again, read_entries
+from ..ledger.ledger import Ledger
 from ..programs.announced_spec import OTHER_MODEL, check_announced, read_spec
 from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import read_manifest
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Record, TopicPartition
+from ..topics import Topics
 
 _SPEC = kinds["spec"]
 _TYPE = _SPEC.ce_type.encode()
+
+
+class LedgerSpecs(NamedTuple):
+    """What a ledger knows of a program's specs.
+
+    ``program`` is under the one in force, None where it has not begun. ``read`` holds the last offset that was taken of
+    each partition of the topic of specs.
+    """
+
+    program: Program | None
+    read: Mapping[TopicPartition, int]
+
+
+def specs_of_ledger(path: Path, journal: TopicPartition, given: Program, topics: Topics) -> LedgerSpecs:
+    """The specs of a program in a ledger that holds no other; ``given`` is the program as its file says.
+
+    Raise ``LedgerError`` where that cannot be the program that the ledger was written with.
+    """
+    with closing(Ledger(path, *journal)) as ledger:
+        state = ledger.load({given.name: given}, required_topics(topics), WAITING_LIMIT)
+    read = {source: offset for source, offset in state.positions.items() if source.topic == topics.specs}
+    return LedgerSpecs(state.programs.get(given.name), read)
 
 
 class SpecHistory:
@@ -27,6 +58,7 @@ class SpecHistory:
 
     def __init__(self, program: str) -> None:
         self._program = program
+        self._begun: Program | None = None
         self._first: RawSpec | None = None
         self._is_cut: bool | None = None
         self._was_repeated = False
@@ -37,7 +69,12 @@ class SpecHistory:
     @property
     def has_begun(self) -> bool:
         """Whether a worker has declared the program."""
-        return self._first is not None
+        return self._begun is not None or self._first is not None
+
+    def begin_at(self, ledger: LedgerSpecs) -> None:
+        """Begin where a ledger stands instead of at the journal's beginning: the journal is whole from there on."""
+        self._begun, self._is_cut = ledger.program, False
+        self.read.update(ledger.read)
 
     def feed_journal(self, record: Record) -> None:
         """Take the next record of the journal partition.
@@ -80,6 +117,18 @@ class SpecHistory:
         ``given`` is a spec of it that names the program's first model. Raise ``SpecRefusedError`` where it names
         another one, ``UsageError`` where the journal does not know the program, and ``ModelError``.
         """
+        program = self._begun or self._first_of(given)
+        for event, is_taken in self._later:
+            try:
+                if not is_taken:
+                    check_announced(event, program)
+                program = program.changed(read_spec(event, program))
+            except SpecRefusedError:
+                continue  # It is a dead letter, and changes nothing.
+        return program
+
+    def _first_of(self, given: LoadedSpec) -> Program:
+        """The program under its first spec."""
         if self._first is None:
             raise UsageError(f"no worker has declared program {self._program!r}")
         _, sha256 = read_manifest(address_of(given), redirects=True)
@@ -89,12 +138,4 @@ class SpecHistory:
             first = spec_of(self._first.spec, given.spec.model.manifest)
         except msgspec.MsgspecError as error:
             raise UsageError(f"this version cannot read the first spec of program {self._program!r}: {error}") from None
-        program = assemble(LoadedSpec(first, given.path), has_begun=True)
-        for event, is_taken in self._later:
-            try:
-                if not is_taken:
-                    check_announced(event, program)
-                program = program.changed(read_spec(event, program))
-            except SpecRefusedError:
-                continue  # It is a dead letter, and changes nothing.
-        return program
+        return assemble(LoadedSpec(first, given.path), has_begun=True)

@@ -22,7 +22,7 @@ from onward.streams.worker.stages import ignore_stage
 from onward.tests.support.installations import TOPICS
 
 SEGMENT_BYTES = 100_000
-PADDING_BYTES = 400_000
+PADDING_BYTES = 40_000
 
 
 def archive_and_cut(broker: EmbeddedBroker, archive: Archive, now_ms: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from ....schemas.specfile import LoadedSpec
 from ...archive.store import Archive
 from ...errors import UsageError
@@ -17,6 +20,7 @@ from ...topics import Topics
 from ..display.read_progress import ReadProgress
 from .forged_records import read_forged
 from .kept_journal import KeptJournal
+from .replay_begin import ReplayBegin
 
 OTHER_SPEC = "program {!r} runs with another spec (sha256 {}): give its file as --spec"
 
@@ -32,11 +36,21 @@ def in_force(loaded: LoadedSpec, given: Program, history: SpecHistory) -> Progra
 
 
 def read_spec_history(
-    program: str, topics: Topics, options: KafkaOptions, archive: Archive | None = None
+    program: str,
+    topics: Topics,
+    options: KafkaOptions,
+    archive: Archive | None = None,
+    begins: Mapping[int, ReplayBegin] = MappingProxyType({}),
 ) -> SpecHistory:
-    """The specs of a program. All of its shards' journal partitions hold the same ones: that of the first is read."""
+    """The specs of a program. All of its shards' journal partitions hold the same ones: that of the first is read.
+
+    Where ``begins`` has a ledger of that journal partition, it is read from there on.
+    """
     history, journal = SpecHistory(program), KeptJournal(options, topics.journal, archive)
     own = [journal.partitions[partition_of(journal_key(program, 0), len(journal.partitions))]]
+    if (begin := begins.get(own[0].partition)) is not None:
+        history.begin_at(begin.specs)
+        own = [own[0]._replace(begin=begin.offset)]
     progress = ReadProgress(2 * sum(one.end - one.begin for one in own))
     forged = read_forged(journal.records(own, progress.add))
     for record in journal.records(own, progress.add):

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from onward.streams.archive.month_keys import NoKeyError
+from onward.streams.archive.reading import begin_of_archived
 from onward.streams.archive.store import Archive, ArchiveError, CheckpointFile, SegmentFile
 from onward.streams.records import Record, TopicPartition
 
@@ -76,8 +77,10 @@ def test_a_month_is_forgotten_with_its_key(tmp_path, ledger):
             raise NoKeyError("there is no key of 2026-10")
         return key_of(month)
 
+    assert begin_of_archived(archive, JOURNAL, 8) == 0
     archive = Archive(str(tmp_path / "a"), dropped)
     assert archive.read_segment(LATER) == []
+    assert begin_of_archived(archive, JOURNAL, 8) == 4
     with pytest.raises(ArchiveError, match=f"{SEGMENT.name}.sealed: there is no key of 2026-10"):
         archive.read_segment(SEGMENT)
     with pytest.raises(ArchiveError, match=f"{SEGMENT.name}.sealed: there is no key of 2026-10"):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import msgspec
@@ -22,46 +23,58 @@ from onward.schemas.kinds import ce_type
 from onward.schemas.specfile import load_spec
 from onward.streams import cli
 from onward.streams.archive.month_keys import MonthKeys
-from onward.streams.archive.store import Archive
+from onward.streams.archive.store import Archive, CheckpointFile, archive_at
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.cli.worlds.lockstep import World
 from onward.streams.cli.worlds.program_folders import write_programs
 from onward.streams.errors import JournalCutError, UsageError
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.entries import journal_key
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.records import TopicPartition
 from onward.streams.settings import BrokerSettings
 from onward.tests.support.cut_journals import archive_and_cut
 from onward.tests.support.installations import TOPICS, read_events
 from onward.tests.support.kafka_handlers import read_all
+from onward.tests.support.takeovers import damage
 
-PEOPLE = 1000
+PEOPLE, FIRST = 1000, 400
+"""All people, and those whom the first worker answers."""
+OPEN = 20
+"""The last people, after whom the first worker ends: their outcomes come to the second one."""
 PROGRAM = "personal-loan-posterior"
+OWN = partition_of(journal_key(PROGRAM, 0), 2)
+"""The journal partition of its shard."""
 START_MS = 1_790_000_000_000
 
 
 class LoggedProgram:
     """A broker that holds the log of a program that explores in every step among few candidates."""
 
-    def __init__(self, broker: EmbeddedBroker, spec: Path) -> None:
+    def __init__(self, broker: EmbeddedBroker, spec: Path, snapshots: Path) -> None:
         self.spec = spec
         self.broker = broker
+        self.snapshots = snapshots
 
     def evaluate(self, *flags: str) -> int:
         return cli.main(["evaluate", "--brokers", self.broker.bootstrap, "--spec", str(self.spec), *flags])
 
-    def publish(self, world: World) -> None:
-        """All applications, and the outcomes of all but the last three."""
+    def publish(self, world: World, people: range, outcomes: range) -> None:
+        """The applications of some people, and the outcomes of some."""
         with EventWriter(self.broker.options()) as writer:
-            for t in range(PEOPLE):
+            for t in sorted({*people, *outcomes}):
                 name, features = world.application(t)
-                result = "unseen" if t % 5 == 0 else "improved" if t % 3 == 0 else "not_improved"
-                events = (Application(PROGRAM, name, dict(features)), Outcome(PROGRAM, name, result))
-                for topic, event in zip(
-                    (TOPICS.applications, TOPICS.outcomes), events[: 1 + (t < PEOPLE - 3)], strict=False
-                ):
-                    identity = f"{name}/{topic}"
-                    headers = cloud_event_headers(identity, "test", ce_type(event), START_MS + t)
-                    writer.send(topic, msgspec.json.encode(event), key=name.encode(), headers=headers)
+                if t in people:
+                    _send(writer, TOPICS.applications, name, Application(PROGRAM, name, dict(features)), t)
+                if t in outcomes:
+                    result = "unseen" if t % 5 == 0 else "improved" if t % 3 == 0 else "not_improved"
+                    _send(writer, TOPICS.outcomes, name, Outcome(PROGRAM, name, result), t)
+
+
+def _send(writer: EventWriter, topic: str, name: str, event: Application | Outcome, t: int) -> None:
+    headers = cloud_event_headers(f"{name}/{topic}", "test", ce_type(event), START_MS + t)
+    writer.send(topic, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +87,19 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
     # A tick would move event time to the wall clock and close every window.
     flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web", "--tick-seconds", "0"]
+    flags += ["--snapshots", str(folder / "snapshots"), "--snapshots-kept", "2"]
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
-        log = LoggedProgram(broker, spec)
-        with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"):
-            log.publish(world)
-            read_events(broker, TOPICS.recourse, least=PEOPLE)
-            read_events(broker, TOPICS.rewards, least=PEOPLE - 3)
+        log = LoggedProgram(broker, spec, folder / "snapshots")
+        parts = ((range(FIRST), range(FIRST - OPEN)), (range(FIRST, PEOPLE - 3), range(FIRST - OPEN, PEOPLE - 3)))
+        for people, outcomes in parts:
+            # A worker that ends takes a snapshot.
+            with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder / "log"):
+                log.publish(world, people, outcomes)
+                read_events(broker, TOPICS.recourse, least=people.stop)
+                read_events(broker, TOPICS.rewards, least=outcomes.stop)
+                if people.stop > FIRST:
+                    log.publish(world, range(PEOPLE - 3, PEOPLE), range(0))
+                    read_events(broker, TOPICS.recourse, least=PEOPLE)
         yield log
 
 
@@ -161,9 +181,9 @@ class CutLog:
     def __init__(self, log: LoggedProgram, broker: EmbeddedBroker, address: Path) -> None:
         self.log, self.broker, self.address = log, broker, address
 
-    def evaluate(self, *flags: str) -> int:
+    def evaluate(self, *flags: str, as_json: bool = True) -> int:
         brokers = ["--brokers", self.broker.bootstrap, "--spec", str(self.log.spec)]
-        return cli.main(["evaluate", *brokers, "--choice", "linucb", "--json", *flags])
+        return cli.main(["evaluate", *brokers, "--choice", "linucb", *["--json"] * as_json, *flags])
 
 
 def key_command(folder: Path) -> str:
@@ -196,7 +216,8 @@ def cut_log(
             for number, record in enumerate(read_all(log.broker.options(), TOPICS.journal, TOPICS.recourse)):
                 value, headers = record.value or b"", list(record.headers)
                 writer.send(record.topic, value, key=record.key, headers=headers, partition=record.partition)
-                if number % 10 == 0:
+                # The broker forgets whole batches.
+                if number % 10 == 0 or record.topic == TOPICS.journal:
                     writer.flush()
         archive_and_cut(broker, Archive(str(folder / "archive"), keys), START_MS)
         yield CutLog(log, broker, folder / "archive")
@@ -216,13 +237,65 @@ def test_a_cut_journal_is_evaluated_from_its_archive_as_one_that_was_not_cut(
     assert uncut["steps"] > PEOPLE / 3
 
 
+def test_a_cut_journal_is_evaluated_from_its_oldest_snapshot_on(
+    log: LoggedProgram, cut_log: CutLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is counted is what the topics hold of the steps after it."""
+    assert cut_log.evaluate("--snapshots", str(log.snapshots)) == 0
+    found = json.loads(capsys.readouterr().out)
+    answers = {one["step"]: one for one in read_events(log.broker, TOPICS.recourse) if one["step"] >= FIRST}
+    assert found["steps"] + sum(found["left_out"].values()) == len(answers) == PEOPLE - FIRST
+    closed = {one["step"]: one["reward"] for one in read_events(log.broker, TOPICS.rewards) if one["step"] is not None}
+    first_open = min(step for step, one in answers.items() if one["kind"] == "recourse" and step not in closed)
+    rewards = [closed[step] for step in sorted(closed) if FIRST <= step < first_open and closed[step] is not None]
+    assert found["steps"] == len(rewards) > 100
+    assert found["estimates"]["logged"]["value"] == pytest.approx(sum(rewards) / len(rewards))
+    assert found["estimates"]["snips"]["low"] < found["estimates"]["snips"]["high"]
+    assert 0 < found["suggested_earlier"] <= OPEN
+    [begin] = found["begins"]
+    assert begin["time"].startswith("20")
+    assert cut_log.evaluate("--snapshots", str(log.snapshots), as_json=False) == 0
+    line = f"partition {begin['partition']} from offset {begin['offset']:,} ({begin['time']}); "
+    assert f"{line}{found['suggested_earlier']} recourses ended that were suggested before" in capsys.readouterr().out
+
+
+def test_a_snapshot_that_is_damaged_is_left_out(
+    log: LoggedProgram, cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(log.snapshots, tmp_path / "copy")
+    oldest, newest = sorted((copy / f"journal-{OWN}").glob("*.sqlite"))
+    damage(oldest)
+    # The newest one stands behind the last answer.
+    assert cut_log.evaluate("--snapshots", str(copy)) == UsageError.exit_code
+    refused, line = capsys.readouterr().err.splitlines()
+    assert f"snapshot {oldest.name} is refused: " in refused
+    assert "holds no answers of program 'personal-loan-posterior' since it was cut" in line
+    damage(newest)
+    assert cut_log.evaluate("--snapshots", str(copy)) == JournalCutError.exit_code
+    assert "no good ledger stands there: give other --snapshots or --archive" in capsys.readouterr().err
+
+
+def test_an_archive_that_begins_later_is_evaluated_from_its_oldest_checkpoint_on(
+    log: LoggedProgram, cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cut_log.evaluate("--snapshots", str(log.snapshots)) == 0
+    from_snapshot = json.loads(capsys.readouterr().out)
+    [snapshot, *_] = sorted((log.snapshots / f"journal-{OWN}").glob("*.sqlite"))
+    flags = ["--archive", str(tmp_path / "archive"), *flags_of(cut_log)[2:]]
+    archive = archive_at(flags[1], flags[3] if flags[2:] else None)
+    checkpoint = CheckpointFile(TopicPartition(TOPICS.journal, OWN), int(snapshot.name[:20]), "2026-09")
+    archive.write_checkpoint(checkpoint, snapshot, Event())
+    assert cut_log.evaluate(*flags) == 0
+    assert json.loads(capsys.readouterr().out) == from_snapshot
+
+
 def test_a_cut_journal_without_what_was_cut_is_refused_with_one_line(
     cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert cut_log.evaluate() == JournalCutError.exit_code
-    assert "on, and evaluate folds it from its beginning: give --archive" in line_of(capsys)
+    assert "and no good ledger stands there: give --snapshots or --archive" in line_of(capsys)
     assert cut_log.evaluate("--archive", str(tmp_path / "another")) == JournalCutError.exit_code
-    assert "so is it in the archive" in line_of(capsys)
+    assert "on the topic and in what can be read of the archive, and no good ledger" in line_of(capsys)
     # Sealed where it should not be, or the other way round.
     other = ["--archive", str(cut_log.address)]
     if len(flags_of(cut_log)) == 2:
@@ -235,14 +308,14 @@ def test_a_segment_that_is_damaged_or_gone_is_named(
     cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     copy = shutil.copytree(cut_log.address, tmp_path / "copy")
-    [first, *_] = sorted((copy / "journal-0").iterdir())
+    [first, *_] = sorted((copy / f"journal-{OWN}").iterdir())
     first.write_bytes(first.read_bytes()[:-1])
     flags = ["--archive", str(copy), *flags_of(cut_log)[2:]]
     assert cut_log.evaluate(*flags) == UsageError.exit_code
-    assert f"--archive: journal partition 0, offset 0: {first}: it " in line_of(capsys)
+    assert f"--archive: journal partition {OWN}, offset 0: {first}: it " in line_of(capsys)
     first.unlink()
     assert cut_log.evaluate(*flags) == JournalCutError.exit_code
-    assert "so is it in the archive" in line_of(capsys)
+    assert "on the topic and in what can be read of the archive, and no good ledger" in line_of(capsys)
 
 
 def line_of(capsys: pytest.CaptureFixture[str]) -> str:

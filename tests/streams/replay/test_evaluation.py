@@ -11,6 +11,9 @@ import pytest
 
 from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.streams.errors import BrokerError, UsageError
+from onward.streams.ledger.check import check_copy
+from onward.streams.ledger.file import copy_ledger
+from onward.streams.ledger.one_program import drop_other_programs
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice, without_exploration
@@ -19,7 +22,7 @@ from onward.streams.topics import Topics
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
 from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.pipeline import FEATURES, MemoryBroker, Run, build_program
-from onward.tests.support.tape import MINUTE_MS, POOR, RICH, Tape
+from onward.tests.support.tape import MINUTE_MS, POOR, RICH, Tape, rows
 
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)
@@ -99,6 +102,50 @@ def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_pa
     assert ("p", "censored") in tape.fates()
     closings = [one for one in replayed(program, tape.journal, tmp_path / "again") if isinstance(one, ReplayedFate)]
     assert [one.censored for one in closings] == [True]
+
+
+def ledger_after(tape, records, directory):
+    """The ledger of a worker that has folded these records of a journal, one program of it, where a replay finds it."""
+    head = Tape(Run(tape.run.programs, directory / "worker"))
+    head.run.broker.logs["journal", 0] = list(records)
+    (directory / "replay").mkdir(parents=True)
+    copy_ledger(head.fold(), directory / "replay" / "0.sqlite", lambda: None)
+    return directory / "replay"
+
+
+def plain(events):
+    """What can be compared of events."""
+    return [
+        (one.number, one.picked, one.policy_version, *(field.tolist() for field in one.options[:5]))
+        if isinstance(one, ReplayedStep)
+        else one
+        for one in events
+    ]
+
+
+@pytest.mark.parametrize("part", [1, 2])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_replay_from_a_ledger_gives_what_the_whole_journal_gives_from_there_on(window, part, tmp_path):
+    program = exploring(window=window)
+    tape = story(program, tmp_path)
+    cut = len(tape.journal) * part // 4
+    folder = ledger_after(tape, tape.journal[:cut], tmp_path / "cut")
+    assert {name for (name,) in rows(folder / "0.sqlite", "SELECT program FROM programs")} == {"loan", "other"}
+    drop_other_programs(folder / "0.sqlite", program.name)
+    check_copy(folder / "0.sqlite")
+    whole = replayed(program, tape.journal, tmp_path / "whole")
+    before = replayed(program, tape.journal[:cut], tmp_path / "before")
+    after = replayed(program, tape.journal[cut:], folder)
+    assert plain(before) + plain(after) == plain(whole)
+    first = min(one.number for one in after if isinstance(one, ReplayedStep))
+    fates = [one for one in after if isinstance(one, ReplayedFate)]
+    found = evaluated(program, with_choice(program, "posterior", {}), after)
+    assert found.earlier == sum(one.number < first for one in fates) > 0
+    assert found.answered == sum(isinstance(one, ReplayedStep) for one in after)
+    own = [one.reward for one in fates if first <= one.number < first + found.answered - found.unfinished]
+    known = [reward for reward in own if reward is not None]
+    assert len(known) == found.evaluation.steps
+    assert found.evaluation.logged.value == pytest.approx(np.mean(known))
 
 
 @pytest.mark.parametrize("choice", DETERMINISTIC)
@@ -287,6 +334,16 @@ def test_rounds_are_replayed_with_the_steps_of_those_who_get_no_options(tmp_path
     assert {"applied_twice", "apply_again"} <= set(refused)
     found = evaluated(program, with_choice(program, "posterior", {}), events)
     assert (found.without_recourse, found.answered) == (len(refused), len(answers))
+
+
+def test_rounds_are_replayed_from_a_ledger_in_the_middle_of_one(tmp_path):
+    program = limited(goal="fixed", goal_parameters={"score": 0.6}, choice="linucb", exploration=SHARE)
+    tape = rounds_story(program, tmp_path)
+    whole = plain(replayed(program, tape.journal, tmp_path / "whole"))
+    for cut in range(2, len(tape.journal)):
+        before = replayed(program, tape.journal[:cut], tmp_path / f"before-{cut}")
+        folder = ledger_after(tape, tape.journal[:cut], tmp_path / f"cut-{cut}")
+        assert plain(before) + plain(replayed(program, tape.journal[cut:], folder)) == whole
 
 
 def test_the_success_that_rounds_have_learned_holds_for_every_policy(tmp_path):

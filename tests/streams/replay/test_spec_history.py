@@ -5,14 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from onward.streams.ledger.one_program import drop_other_programs
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
-from onward.streams.replay.spec_history import SpecHistory
+from onward.streams.replay.spec_history import SpecHistory, specs_of_ledger
+from onward.streams.topics import Topics
 from onward.tests.support.changed_specs import CHANGES, announce, feature, policy, spec_event
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.programs import write_programs
-from onward.tests.support.tape import MINUTE_MS, Tape, rows
+from onward.tests.support.tape import JOURNAL, MINUTE_MS, Tape, rows
 
 POLICIES = {
     name: {"policy": {"choice": "posterior", "generator": "search"}, "shards": 1} for name in ("loan", "mortgage")
@@ -68,6 +70,22 @@ def test_what_no_worker_has_read_yet_comes_last(story, files):
     assert (
         found.program(load_program_spec(files["loan"])).sha256 == before.changed(policy(options=1)(before.spec)).sha256
     )
+
+
+def test_the_history_from_a_ledger_on_is_that_of_the_whole_journal(story, files, tmp_path):
+    loaded = load_program_spec(files["loan"])
+    whole = history(story)
+    for cut in range(1, len(story.journal) + 1):
+        head = Tape(Run(story.run.programs, tmp_path / str(cut)))
+        head.run.broker.logs["journal", 0] = story.journal[:cut]
+        ledger = head.fold()
+        drop_other_programs(ledger, "loan")
+        found = SpecHistory("loan")
+        found.begin_at(specs_of_ledger(ledger, JOURNAL, story.run.programs["loan"], Topics()))
+        for record in story.journal[cut:]:
+            found.feed_journal(record)
+        assert found.program(loaded).specs_sha256 == whole.program(loaded).specs_sha256
+        assert found.read == whole.read
 
 
 def test_another_first_model_is_refused(story, files):
