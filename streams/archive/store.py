@@ -8,7 +8,8 @@
 ``OFFSET-MONTH.checkpoint.sqlite``: ledgers from which the records from that offset on can be folded. Nothing here
 deletes a file, and what a file holds never changes. Segments may overlap.
 
-With keys of months all files are sealed, and their names end with ``.sealed``: others are neither written nor read.
+With keys of months all files are sealed, and their names end with ``.sealed``: others are neither written nor read. All
+files of an address are sealed, or none: nothing is written beside the other kind.
 
 All calls block: run them in a thread.
 """
@@ -84,6 +85,7 @@ class Archive:
     def __init__(self, address: str, keys: Callable[[str], bytes] | None = None) -> None:
         self._system, self._root = file_system("--archive", address)
         self._keys = keys
+        self._is_alike = False
 
     def segments(self, journal: TopicPartition) -> list[SegmentFile]:
         """The segments of a journal partition, by their first offset; raise ``ArchiveError``."""
@@ -175,6 +177,7 @@ class Archive:
     def _write(self, target: ArchiveFile, blocks: Iterable[bytes]) -> None:
         path = self._path(target)
         with _archive_errors(path):
+            self._check_alike(path.rpartition("/")[0])
             if self._keys is not None:
                 key = self._keys(target.month)
                 self._check_key(target, key)
@@ -191,6 +194,23 @@ class Archive:
             key = None if self._keys is None else self._keys(source.month)
             with self._system.open(path, "rb", block_size=BLOCK_BYTES) as file:
                 yield from _plain(file) if key is None else unseal(file, key, _place(source))
+
+    def _check_alike(self, folder: str) -> None:
+        """Refuse to write where files are sealed and these are not, or the other way round: nobody could read both.
+
+        The whole address is looked through once, then the folder that is written to.
+        """
+        place = folder if self._is_alike else self._root
+        self._system.invalidate_cache(place)
+        for path in self._system.find(place):
+            name = str(path).rpartition("/")[2]
+            if _is_file(name.removesuffix(SUFFIX)) and name.endswith(SUFFIX) is not self.is_sealed:
+                raise ArchiveError(
+                    f"{path} is not sealed: seal into another address"
+                    if self.is_sealed
+                    else f"{path} is sealed: give --archive-key-command, or another address"
+                )
+        self._is_alike = True
 
     def _check_key(self, target: ArchiveFile, key: bytes) -> None:
         """Refuse another key of a month than the one that files of it were sealed with: one key opens a month."""
@@ -212,6 +232,10 @@ class Archive:
 def archive_at(address: str, key_command: str | None) -> Archive:
     """The archive at an address, sealed where a command prints keys; raise ``UsageError``."""
     return Archive(address, None if key_command is None else MonthKeys(key_command))
+
+
+def _is_file(name: str) -> bool:
+    return (_SEGMENT.fullmatch(name) or _CHECKPOINT.fullmatch(name)) is not None
 
 
 def _place(file: ArchiveFile) -> str:

@@ -51,11 +51,17 @@ def test_nothing_unsealed_touches_a_sealed_archive(tmp_path, ledger):
     names = sorted(path.name for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert names == [f"{SEGMENT.name}.sealed", f"{CHECKPOINT.name}.sealed"]
     assert not any(b"somebody" in (tmp_path / "a" / "journal-3" / name).read_bytes() for name in names)
+    # A worker without the keys writes nothing there: of no partition.
+    for other in (LATER, LATER._replace(journal=TopicPartition("journal", 0))):
+        with pytest.raises(ArchiveError, match="is sealed: give --archive-key-command, or another address"):
+            Archive(str(tmp_path / "a")).write_segment(other, [])
     # What stands there unsealed may be anybody's.
-    Archive(str(tmp_path / "a")).write_segment(LATER, [])
+    (tmp_path / "a" / "journal-3" / LATER.name).write_bytes(b"")
     assert archive.segments(JOURNAL) == [SEGMENT]
     with pytest.raises(ArchiveError):
         archive.read_segment(LATER)
+    with pytest.raises(ArchiveError, match="is not sealed: seal into another address"):
+        written(str(tmp_path / "a"), ledger, key_of)
 
 
 @pytest.mark.attack
