@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 
 import msgspec
+from msgspec import UNSET, Struct
 from rich.console import Console
 
-from ...schemas.encoding import Problem
-from ...schemas.events import Application, NoRecourse, Recourse
+from ...schemas.encoding import Problem, Values
+from ...schemas.events import Application, ModelDecision, NoRecourse, Recourse
 from ..errors import JournalCutError, OnwardError
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
+from ..programs.program import Program
+from ..programs.reasons import reasons_under
 from ..replay.considered import ConsideredOption, considered_options
 from ..replay.history import Happening
 from ..replay.journal_replay import ReplayedStep
@@ -28,8 +32,9 @@ from .process.client_logs import quiet_kafka_clients
 DESCRIPTION = """Explain one application on one page: the decision and its reasons, the answer, the options that were
 considered, model and spec, what was promised, and what became of it. Reads the topics to where they end now. With the
 program's --spec the journal is folded again for the options considered. What is not kept any more is named."""
-NO_SPEC = "give the program's --spec, and they are computed again from the journal"
+NO_SPEC = "give the program's --spec, and it is computed again"
 NO_FEATURES = "the application's features are gone"
+OTHER_MODEL = "another model decided than the one that --spec names"
 NO_STEP = "the journal does not hold the person's step"
 
 
@@ -64,45 +69,69 @@ def run(args: Sequence[str]) -> int:
 def _explained(
     settings: ExplainSettings, program: str, happenings: list[Happening], missing: Sequence[str]
 ) -> Explanation:
-    considered = _considered(settings, program, happenings)
+    events = [one.event for one in happenings if not one.refused and not one.repeated]
+    known = _Known(settings, program, events)
+    considered, withheld = known.considered(), known.withheld()
     if isinstance(considered, str):
         missing = [f"the options considered: {considered}", *missing]
-        return explain(settings.application, program, happenings, None, missing)
-    return explain(settings.application, program, happenings, considered, missing)
-
-
-def _considered(
-    settings: ExplainSettings, name: str, happenings: list[Happening]
-) -> list[ConsideredOption] | str | None:
-    """The options from which the first answer was picked, by a fold of the journal; None without an answer.
-
-    Where they are not known, the reason.
-    """
-    events = [one.event for one in happenings if not one.refused and not one.repeated]
-    answer = next(
-        (
-            event
-            for event in events
-            if isinstance(event, Recourse | NoRecourse) and event.application == settings.application
-        ),
-        None,
+    if isinstance(withheld, str):
+        missing = [f"whether a protected feature is among the main reasons: {withheld}", *missing]
+    return explain(
+        settings.application,
+        program,
+        happenings,
+        None if isinstance(considered, str) else considered,
+        None if isinstance(withheld, str) else withheld,
+        missing,
     )
-    application = next((event for event in events if isinstance(event, Application)), None)
-    if answer is None:
-        return None
-    if settings.spec is None:
-        return NO_SPEC
-    topics, options = topic_names(settings), connection(settings)
-    program = program_in_force(settings.spec, topics, options)
-    if program.name != name:
-        return f"--spec is that of program {program.name!r}"
-    values = None if application is None else program.codec.read(msgspec.json.encode(application.features))
-    if values is None or isinstance(values, Problem):
-        return NO_FEATURES
-    try:
-        for one in replayed(settings.application, program, topics, options):
-            if isinstance(one, ReplayedStep) and (one.shard, one.number) == (answer.shard, answer.step):
-                return considered_options(one, program, values)
-    except JournalCutError as error:
-        return str(error)
-    return NO_STEP
+
+
+class _Known:
+    """What the program's spec and model tell of an application, beside its events."""
+
+    def __init__(self, settings: ExplainSettings, name: str, events: Sequence[Struct]) -> None:
+        self._settings, self._name, self._events = settings, name, events
+        self._topics, self._options = topic_names(settings), connection(settings)
+
+    @cached_property
+    def _person(self) -> tuple[Program, Values] | str:
+        """The program, and the person's values; where they are not known, the reason."""
+        if self._settings.spec is None:
+            return NO_SPEC
+        program = program_in_force(self._settings.spec, self._topics, self._options)
+        if program.name != self._name:
+            return f"--spec is that of program {program.name!r}"
+        application = next((event for event in self._events if isinstance(event, Application)), None)
+        values = None if application is None else program.codec.read(msgspec.json.encode(application.features))
+        return NO_FEATURES if values is None or isinstance(values, Problem) else (program, values)
+
+    def considered(self) -> list[ConsideredOption] | str | None:
+        """The options from which the first answer was picked, by a fold of the journal; None without an answer."""
+        own = self._settings.application
+        answers = (event for event in self._events if isinstance(event, Recourse | NoRecourse))
+        answer = next((event for event in answers if event.application == own), None)
+        if answer is None or isinstance(self._person, str):
+            return None if answer is None else self._person
+        program, values = self._person
+        try:
+            for one in replayed(own, program, self._topics, self._options):
+                if isinstance(one, ReplayedStep) and (one.shard, one.number) == (answer.shard, answer.step):
+                    return considered_options(one, program, values)
+        except JournalCutError as error:
+            return str(error)
+        return NO_STEP
+
+    def withheld(self) -> Sequence[str] | str | None:
+        """The protected features that would be among the reasons; None where there are no reasons."""
+        decisions = (event for event in self._events if isinstance(event, ModelDecision))
+        decision = next((event for event in decisions if event.application == self._settings.application), None)
+        if decision is None or decision.approved or decision.reasons is UNSET:
+            return None
+        if isinstance(self._person, str):
+            return self._person
+        program, values = self._person
+        reasons = reasons_under(program.bundle, program.codec)
+        if reasons is None or program.bundle.manifest_sha256 != decision.model_sha256:
+            return OTHER_MODEL
+        [own] = reasons.of([values], program.codec.encode_read([values]))
+        return own.withheld

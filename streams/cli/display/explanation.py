@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import UNSET, Struct
 
-from ....schemas.events import APPLY_AGAIN, Decision, ModelDecision, NoRecourse, Reason, Recourse
+from ....schemas.events import APPLY_AGAIN, Application, Decision, ModelDecision, NoRecourse, Reason, Recourse
 from ....schemas.headers import format_time
 from ...errors import writing
 from ...printable import printable
@@ -49,16 +49,20 @@ class Versions(Struct, frozen=True):
 class Explanation(Struct, frozen=True):
     """What is known of an application in one program.
 
-    ``reasons`` are None where they are not known, ``considered`` where the options were not computed again. ``missing``
-    names what is not known, and why.
+    ``reasons`` are None where they are not known, ``considered`` where the options were not computed again,
+    ``withheld`` where it is not known which protected features would be reasons. ``missing`` names what is not known,
+    and why.
     """
 
     application: str
     program: str
+    applicant: str | None
+    applied: str | None
     state: str
     decision: Told | None
     approved: bool | None
     reasons: Sequence[Reason] | None
+    withheld: Sequence[str] | None
     answer: Recourse | NoRecourse | None
     considered: Sequence[ConsideredOption] | None
     versions: Versions
@@ -72,13 +76,15 @@ def explain(
     program: str,
     happenings: list[Happening],
     considered: Sequence[ConsideredOption] | None,
-    missing: Sequence[str] = (),
+    withheld: Sequence[str] | None,
+    missing: Sequence[str],
 ) -> Explanation:
     """The explanation of an application by the events of one program; ``missing`` is what else is not known."""
     used = [one for one in happenings if not one.repeated and not one.refused]
     own = [one for one in used if getattr(one.event, "application", None) == application]
     decided = next((one for one in own if isinstance(one.event, Decision | ModelDecision)), None)
     decision = None if decided is None else decided.event
+    applied = next((one for one in own if isinstance(one.event, Application)), None)
     answered = next((one for one in own if isinstance(one.event, Recourse | NoRecourse)), None)
     answer = answered.event if answered is not None and isinstance(answered.event, Recourse | NoRecourse) else None
     reasons = decision.reasons if isinstance(decision, ModelDecision) and decision.reasons is not UNSET else None
@@ -90,10 +96,13 @@ def explain(
     return Explanation(
         application,
         program,
+        applied.event.applicant if applied is not None and isinstance(applied.event, Application) else None,
+        None if applied is None else format_time(applied.time_ms),
         state_of(happenings),
         None if decided is None else _told(decided),
         approved,
         reasons,
+        withheld,
         answer,
         considered,
         _versions(decision, answer),
@@ -157,8 +166,10 @@ def in_lines(explanation: Explanation) -> Iterator[str]:
 def sections(own: Explanation) -> Iterator[tuple[str, list[str]]]:
     """The parts of an explanation that say something: a heading, and its lines."""
     parts = {
+        "application": list(_application(own)),
         "decision": [] if own.decision is None else [f"{own.decision.time}  {own.decision.words}"],
         "reasons": [reason.text for reason in own.reasons or ()],
+        "main reasons that are told to nobody": [f"{name} (protected)" for name in own.withheld or ()],
         "answer": _answer(own.answer),
         "options considered": list(_considered(own.considered or ())),
         "model and spec": list(_version_lines(own.versions)),
@@ -169,9 +180,15 @@ def sections(own: Explanation) -> Iterator[tuple[str, list[str]]]:
     return ((heading, lines) for heading, lines in parts.items() if lines)
 
 
+def _application(own: Explanation) -> Iterator[str]:
+    if own.applied is not None:
+        yield f"{own.applied}  {'no applicant is named' if own.applicant is None else f'applicant {own.applicant}'}"
+
+
 def _answer(answer: Recourse | NoRecourse | None) -> list[str]:
     if isinstance(answer, Recourse):
-        return [f"{option.id}. {option.in_words(answer.execution_source)}" for option in answer.options]
+        options = [f"{option.id}. {option.in_words(answer.execution_source)}" for option in answer.options]
+        return options if answer.closes_at is None else [*options, f"an outcome counts until {answer.closes_at}"]
     return [] if answer is None else [f"{answer.heading}: {answer.detail or answer.reason}"]
 
 

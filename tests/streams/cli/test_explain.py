@@ -17,12 +17,16 @@ from onward.streams.cli.process import application_history, application_replay
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
 from onward.streams.kafka.client import records_between
 from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.bundle.manifest import MANIFEST
+from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
-from onward.tests.support.fixed_models import assembled
+from onward.tests.support.fixed_models import FEATURES, assembled, spec_text, write_model
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.pipeline import Run
 from onward.tests.support.tape import MINUTE_MS, Tape
 
+PROTECTED_DEBTS = "debts, type: integer, bounds: [0, 10], mutable: none, protected: true"
 SPEC = "policy: {objective: cost, generator: search, choice: posterior, options: 1, window: {steps: 3}}"
 PERSON = {"region": "north", "income": 40, "debts": 6, "housing": "rent", "training": "none"}
 RICH = {"region": "north", "income": 90, "debts": 0, "housing": "own", "training": "degree"}
@@ -81,6 +85,32 @@ def test_a_rejection_is_explained_from_its_reasons_to_its_fate(explained: Explai
     assert "features" not in own
 
 
+@pytest.fixture
+def protected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Explained]:
+    """A person who is rejected, foremost by a protected feature that the model may read."""
+    folder = tmp_path / "program"
+    folder.mkdir()
+    features = FEATURES.replace("debts, type: integer, bounds: [0, 10], mutable: down", PROTECTED_DEBTS)
+    text = spec_text(SPEC, features).replace(f"manifest: v1/{MANIFEST}", f"manifest: v1/{MANIFEST}, may_read: [debts]")
+    (folder / "spec.yaml").write_text(text, encoding="utf-8")
+    loaded = load_program_spec(folder / "spec.yaml")
+    write_model(folder / "v1", loaded.spec, -3.0)
+    tape = Tape(Run({"loan": assemble(loaded)}, tmp_path))
+    tape.applies("ada", 0, PERSON)
+    tape.fold()
+    with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:
+        tape.write_to(broker.options())
+        yield Explained(tape, broker, folder, capsys)
+
+
+def test_a_protected_feature_among_the_main_reasons_is_told_to_the_owner(protected: Explained) -> None:
+    own = protected.of("ada", "--spec", protected.spec)
+    assert "debts" not in {reason["feature"] for reason in own["reasons"]}
+    assert own["withheld"] == ["debts"]
+    lines = protected.run("ada", "--spec", protected.spec).splitlines()
+    assert lines[lines.index("main reasons that are told to nobody:") + 1] == "    debts (protected)"
+
+
 def test_an_approval_has_no_reasons_and_lacks_no_answer(explained: Explained) -> None:
     own = explained.of("eve")
     assert (own["approved"], own["reasons"], own["answer"]) == (True, None, None)
@@ -91,8 +121,19 @@ def test_words_have_a_heading_for_each_part(explained: Explained) -> None:
     lines = explained.run("ada", "--program", "loan").splitlines()
     assert lines[:2] == ["ada in program loan", "state: closed"]
     headings = [line for line in lines[2:] if not line.startswith(" ")]
-    assert headings == ["decision:", "reasons:", "answer:", "model and spec:", "what became of it:", "not known:"]
-    assert lines[-1].startswith("    the options considered: give the program's --spec, and they are computed again")
+    assert headings == [
+        "application:",
+        "decision:",
+        "reasons:",
+        "answer:",
+        "model and spec:",
+        "what became of it:",
+        "not known:",
+    ]
+    assert lines[-2:] == [
+        f"    {what}: give the program's --spec, and it is computed again"
+        for what in ("whether a protected feature is among the main reasons", "the options considered")
+    ]
 
 
 class Tags(HTMLParser):
@@ -146,6 +187,7 @@ def test_what_a_cut_journal_no_longer_tells_is_named(explained: Explained, monke
     monkeypatch.setattr(application_history, "partition_offsets", lambda *args: begun_later(partition_offsets(*args)))
     assert explained.of("ada", "--spec", explained.spec)["missing"] == [
         "the application itself: it is older than what the topics keep",
+        "whether a protected feature is among the main reasons: the application's features are gone",
         "the options considered: the application's features are gone",
         "journal partition 0 begins at offset 2: what came before was deleted",
     ]
