@@ -110,8 +110,10 @@ class _Known:
         own = self._settings.application
         answers = (event for event in self._events if isinstance(event, Recourse | NoRecourse))
         answer = next((event for event in answers if event.application == own), None)
-        if answer is None or isinstance(self._person, str):
-            return None if answer is None else self._person
+        if answer is None:
+            return None
+        if isinstance(self._person, str):
+            return self._person
         program, values = self._person
         try:
             for one in replayed(own, program, self._topics, self._options):

@@ -51,6 +51,10 @@ class AcceptedFile:
         where = "stands before the newest line of its program" if sha256 in own else "is not listed"
         return f"the {kind} {sha256} {where} in {self.path.name}: its operator adds a last line for it (--accept)"
 
+    def lists(self, kind: Kind, program: str, sha256: str) -> bool:
+        """Whether a model's manifest or a spec stands in the list, whatever its place."""
+        return sha256 in self._current().get((kind, program), ())
+
     def check_journal(self, entries: Iterable[Entry], programs: Mapping[str, Program]) -> None:
         """Raise ``LedgerError`` where journal lines hold a model or changed spec that was never listed."""
         for entry in entries:
@@ -67,7 +71,7 @@ class AcceptedFile:
                 self._check_line("spec", event.program, sha256, entry)
 
     def _check_line(self, kind: Kind, program: str, sha256: str, entry: Entry) -> None:
-        if sha256 not in self._current().get((kind, program), ()):
+        if not self.lists(kind, program, sha256):
             raise LedgerError(
                 f"the journal holds at offset {entry.position.offset} the {kind} {sha256} of program {program!r}, "
                 f"which {self.path} does not list: nothing is answered by it; find out who wrote it, or list it"
@@ -79,7 +83,7 @@ class AcceptedFile:
                 if (seen := _stamp(self.path)) != self._seen:
                     self._seen, self._listed = seen, _read(self.path, is_whole=True)
             except UsageError as error:
-                log.error("the list of --accept cannot be read: the last one holds", extra={"error": str(error)})
+                log.error("the list of --accept is not used, the one before holds: %s", error)
             return self._listed
 
 

@@ -60,7 +60,7 @@ from .journal_trimmer import CUT_SECONDS, JournalTrimmer, Owned
 from .lease import always_valid
 from .portion_size import PortionSize
 from .processor_metrics import ProcessorMetrics
-from .spec_check import check_given_specs
+from .spec_check import check_given_specs, check_listed
 from .stages import Stage, ignore_stage
 
 log = logging.getLogger(__name__)
@@ -400,6 +400,8 @@ class PartitionProcessor:
                 f"ledger {ledger.path} stands at journal offset {state.offset}, but the journal ends at {journal_end}: "
                 "this is another journal, use another state directory"
             )
+        if self._config.accepted is not None:
+            check_listed(self._programs, state, self._config.accepted)
         check_width(f"ledger {ledger.path}", ledger.keep_width(self._width), self._width)
         marks = await self._high_water_marks(journal.partition)
         check_handover(f"ledger {ledger.path}", state.offset, marks)

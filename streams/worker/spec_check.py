@@ -15,6 +15,7 @@ from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
 from ..engine.state import PartitionState
 from ..errors import LedgerError, UsageError
+from ..programs.accepted import AcceptedFile, Kind
 from ..programs.announced_spec import read_spec
 from ..programs.program import Program
 from ..programs.protected_reading import protected_fault
@@ -48,6 +49,23 @@ async def check_given_specs(
             )
         extra = {"program": name, "sha256": in_force.sha256, "partition": state.partition}
         log.warning("the spec in force is not that of the file: the journal decides", extra=extra)
+
+
+def check_listed(given: Mapping[str, Program], state: PartitionState, accepted: AcceptedFile) -> None:
+    """Raise ``LedgerError`` where a ledger answers by a model or spec that is neither the file's nor in the list."""
+    for name, program in given.items():
+        current, in_force = state.models.get(name), state.programs.get(name, program)
+        model = program.bundle.manifest_sha256 if current is None else current.bundle.manifest_sha256
+        answering: tuple[tuple[Kind, str, str], ...] = (
+            ("model", model, program.bundle.manifest_sha256),
+            ("spec", in_force.sha256, program.sha256),
+        )
+        for kind, own, first in answering:
+            if own != first and not accepted.lists(kind, name, own):
+                raise LedgerError(
+                    f"the ledger of journal partition {state.partition} answers program {name!r} by the {kind} {own}, "
+                    f"which {accepted.path} does not list: list it, or find out who announced it"
+                )
 
 
 def _check_reading(state: PartitionState, given: Program, in_force: Program) -> None:

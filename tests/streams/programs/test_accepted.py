@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -73,8 +74,34 @@ def test_a_forged_line_of_the_journal_ends_the_worker_that_has_a_list(tmp_path, 
     bundle = run.programs["loan"].bundle
     monkeypatch.setattr(type(run.programs["loan"]), "load", lambda self, manifest, sha256: bundle)
 
-    async def fold():
-        config = ProcessorConfig(tmp_path / "ledger", accepted=listed)
+    if digest == OLD:
+        fold(run, tmp_path, listed)
+        return
+    with pytest.raises(LedgerError, match=f"at offset [0-9]+ the model {FORGED} of program 'loan', which ") as error:
+        fold(run, tmp_path, listed)
+    assert error.value.exit_code == 4
+    assert not run.events("dead-letters", DeadLetter)
+
+
+def test_a_ledger_that_answers_by_what_is_not_listed_ends_the_worker_that_has_a_list(tmp_path, listed, monkeypatch):
+    run = Run({"loan": build_program()}, tmp_path)
+    announced(run, None, [OLD])
+    other = replace(run.programs["loan"].bundle, manifest_sha256=OLD)
+    monkeypatch.setattr(type(run.programs["loan"]), "load", lambda self, manifest, sha256: other)
+    fold(run, tmp_path, None)
+    fold(run, tmp_path, listed)
+    with listed.path.open("w") as file:
+        file.write(f"model loan {NEW}\n")
+    with pytest.raises(LedgerError, match=f"partition 0 answers program 'loan' by the model {OLD}, which ") as error:
+        fold(run, tmp_path, listed)
+    assert error.value.exit_code == 4
+
+
+def fold(run, folder, accepted):
+    """Fold the journal with a list."""
+
+    async def folded():
+        config = ProcessorConfig(folder / "ledger", accepted=accepted)
         processor = PartitionProcessor(run.topics, run.programs, run.broker, Metrics(), no_clock, config)
         await processor.assigned([JOURNAL])
         try:
@@ -82,10 +109,4 @@ def test_a_forged_line_of_the_journal_ends_the_worker_that_has_a_list(tmp_path, 
         finally:
             await processor.revoked([JOURNAL])
 
-    if digest == OLD:
-        asyncio.run(fold())
-        return
-    with pytest.raises(LedgerError, match=f"at offset [0-9]+ the model {FORGED} of program 'loan', which ") as error:
-        asyncio.run(fold())
-    assert error.value.exit_code == 4
-    assert not run.events("dead-letters", DeadLetter)
+    asyncio.run(folded())
