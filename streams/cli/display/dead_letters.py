@@ -15,6 +15,7 @@ from ...replay.dead_letters import FoundLetter
 from .words import counted
 
 INDENT = " " * 4
+LONGEST_NAME = 60
 
 Faults = Mapping[str, str]
 """By the id of a dead letter why it cannot be sent again."""
@@ -78,10 +79,16 @@ def _print_json(letters: Sequence[Mapping[str, object]]) -> None:
 
 
 def _in_words(letter: FoundLetter) -> str:
-    about = f"{letter.program or '-'} {letter.application or '-'}"
+    about = f"{_named(letter.program)} {_named(letter.application)}"
     if letter.is_run:
         about += f" and {letter.records - 1:,} more up to offset {letter.last_offset}"
     return f"{letter.id}  {letter.letter.reason}  {about}  {letter.letter.detail}"
+
+
+def _named(name: str | None) -> str:
+    """A name that may be as long as its record; `show` prints the record."""
+    name = name or "-"
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _lines(letter: FoundLetter, retried: bool, fault: str | None) -> Iterator[str]:

@@ -204,6 +204,17 @@ def test_a_line_for_each_and_none_of_them_steers_the_terminal(
     assert total == "2 dead letters, 0 sent again, wrong_type 1, oversized 1"
 
 
+def test_a_name_that_is_as_long_as_its_record_is_cut_in_the_list(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = json.dumps({"program": "cars", "application": "n" * 200_000}).encode()
+    with EventWriter(broker.options()) as writer:
+        put(writer, Record("applications", 0, 0, SENT_MS, None, value, ID), limit=300_000)
+    assert call(broker, "list") == 0
+    line, _ = capsys.readouterr().out.splitlines()
+    assert f"cars {'n' * 59}…  it" in line
+
+
 def test_one_is_shown_with_its_record(refused: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(refused, "show", "applications/0/0") == 0
     lines = capsys.readouterr().out.splitlines()
