@@ -18,7 +18,8 @@ from ..durations import milliseconds
 from ..errors import BrokerError, OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
-from ..kafka.client import EventWriter, records_between
+from ..kafka.client import EventWriter
+from ..kafka.consume.between import records_between
 from ..kafka.options import KafkaOptions
 from ..printable import printable
 from ..records import TopicPartition
@@ -31,6 +32,7 @@ from .display.words import counted
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
+from .process.unread_batches import UnreadBatches
 
 USAGE = """usage: onward dead-letters list [FLAGS]
        onward dead-letters show TOPIC/PARTITION/OFFSET... [FLAGS]
@@ -156,10 +158,12 @@ class _Topics:
         """Every dead letter. An event about a program may have one in several partitions."""
         offsets = [own for own in self._offsets.values() if own.topic == self.topics.dead_letters]
         progress = ReadProgress(sum(own.end - own.begin for own in offsets))
-        for record in records_between(self.options, offsets, progress.add):
+        unread = UnreadBatches()
+        for record in unread.seen(records_between(self.options, offsets, progress.add)):
             letter = read_letter(record, self.topics)
             if letter is not None:
                 yield letter
+        unread.print()
 
     def retries(self, letters: Sequence[FoundLetter]) -> _Retries:
         """Which of them were sent again: records behind theirs name them. And which are of a record that was."""
@@ -175,11 +179,12 @@ class _Topics:
             for partition, begin in begins.items()
         ]
         progress = ReadProgress(sum(max(0, own.end - own.begin) for own in offsets))
-        sent_again, of_retries = set[str](), set[str]()
-        for record in records_between(self.options, offsets, progress.add):
+        sent_again, of_retries, unread = set[str](), set[str](), UnreadBatches()
+        for record in unread.seen(records_between(self.options, offsets, progress.add)):
             if (retried := retried_id(record)) is not None:
                 sent_again.add(retried)
                 of_retries.add(position_of(record))
+        unread.print()
         return _Retries({own for last, own in ids.items() if last in sent_again}, set(ids.values()) & of_retries)
 
     def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
@@ -271,6 +276,8 @@ def _send_run(topics: _Topics, writer: EventWriter, letter: FoundLetter, now_ms:
     own = letter.letter
     between = PartitionOffsets(own.topic, own.partition, own.offset, letter.last_offset + 1, None)
     for record in records_between(topics.options, [between], lambda _: None):
+        if record.unread is not None:
+            raise OnwardError(f"{letter.id} cannot be sent again from {position_of(record)} on: {record.unread.detail}")
         headers = headers_of_another(record, now_ms)
         writer.send(own.topic, record.value or b"", key=record.key, headers=headers, partition=own.partition)
 

@@ -16,9 +16,9 @@ from ..archive.month_keys import MonthKeys
 from ..errors import UsageError
 from ..kafka.admin.offsets import partition_offsets
 from ..kafka.admin.preflight import preflight
-from ..kafka.client import records_between
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
+from ..kafka.consume.between import records_between
 from ..printable import printable
 from ..settings import EraseSettings, TraceSettings
 from ..topics import DAY_MS
@@ -44,7 +44,8 @@ rewards topic, which names nobody."""
 VERIFY = """Search every topic from its beginning, and the files that are named, for people who are to be forgotten: for
 names, words and numbers that only they have. Base64 and packed content is opened. Prints where each trace is and until
 when it may stay, without the name. Ends with exit code 1 where one is left that should be gone: in any file but a
-snapshot at once, in topics after their retention, in snapshots after 30 days. Sealed files of an archive are opened
+snapshot at once, in topics after their retention, in snapshots after 30 days; or where something was not searched, such
+as a batch of records that unpacks to too much. Sealed files of an archive are opened
 with the keys of --archive-key-command; what cannot be opened is not known to be without a name. Writes nothing."""
 
 
@@ -79,7 +80,7 @@ def verify(args: Sequence[str]) -> int:
         print(json.dumps(_as_json(traces, now_ms), indent=2))
     else:
         _print(traces, names, now_ms)
-    return int(any(trace.is_left(now_ms) for trace in traces))
+    return int(any(trace.is_left(now_ms) or trace.is_unsearched for trace in traces))
 
 
 def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
@@ -111,7 +112,7 @@ def _in_topics(settings: TraceSettings, search: TraceSearch) -> Iterator[Trace]:
     with quiet_kafka_clients():
         offsets = partition_offsets(options, (*topics.inputs, topics.journal, *topics.outputs))
         progress = ReadProgress(sum(partition.end - partition.begin for partition in offsets))
-        for record in records_between(options, offsets, progress.add):
+        for record in records_between(options, offsets, progress.add, every_header=True):
             trace = search.in_record(record)
             if trace is not None:
                 yield trace
@@ -122,7 +123,9 @@ def _print(traces: Sequence[Trace], names: Sequence[str], now_ms: int) -> None:
         who = ", ".join(f"#{number}" if number else "not searched" for number in trace.names)
         print(printable(f"{trace.place}: {trace.note} ({who}), {_until(trace, now_ms)}"))
     left = sum(trace.is_left(now_ms) for trace in traces)
-    print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone")
+    unsearched = sum(trace.is_unsearched for trace in traces)
+    rest = f", and {unsearched} were not searched" if unsearched else ""
+    print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone{rest}")
 
 
 def _until(trace: Trace, now_ms: int) -> str:

@@ -23,8 +23,8 @@ from ..ingest.partitioning import partition_of
 from ..journal.entries import journal_key
 from ..journal.forged_records import ForgedRecords
 from ..kafka import connection
-from ..kafka.admin.offsets import PartitionOffsets
-from ..kafka.client import EventReader
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.consume.between import records_between
 from ..programs.assembly import assemble
 from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
@@ -47,6 +47,7 @@ from .process.forged_records import read_forged
 from .process.kept_journal import KeptJournal
 from .process.replay_begin import LedgerSources, ReplayedJournal, replay_begins
 from .process.spec_history import OTHER_SPEC, in_force, read_spec_history
+from .process.unread_batches import UnreadBatches
 
 DESCRIPTION = """Estimate from the log of a program what another policy would have earned: reads the journal and the
 recourse topic to where they end now, writes nothing. What workers have cut of the journal is read from --archive; where
@@ -63,7 +64,6 @@ OPEN_ONE = (
     "a shard counts up to its first recourse that is still open: that one's outcome, or the end of its window, closes "
     "it; evaluate again then"
 )
-POLL_SECONDS = 0.5
 _decode = kinds["recourse"].decode
 
 ReplayOf = Callable[[TopicPartition, Path, ForgedRecords | None], JournalReplay]
@@ -87,8 +87,9 @@ def run(args: Sequence[str]) -> int:
         begins = replay_begins(sources, partitions, given, topics, folder)
         program = in_force(loaded, given, read_spec_history(given.name, topics, options, archive, begins))
         target = _target(settings, program)
-        with EventReader(options, [topics.recourse]) as reader:
-            answers = _answers(_records(reader), program)
+        published, unread = partition_offsets(options, [topics.recourse]), UnreadBatches()
+        answers = _answers(unread.seen(records_between(options, published, lambda _: None)), program)
+        unread.print()
         log = ReplayedJournal(journal, partitions, begins)
         evaluation = _evaluate(
             log, PolicyEvaluator(program, target), partial(JournalReplay, program, topics), folder, answers
@@ -130,11 +131,6 @@ def _parameter(text: str) -> tuple[str, float]:
         return name.strip(), float(number)
     except ValueError:
         raise UsageError(f"--parameter {text!r}: give NAME=NUMBER") from None
-
-
-def _records(reader: EventReader) -> Iterator[Record]:
-    while not reader.caught_up:
-        yield from reader.poll(POLL_SECONDS)
 
 
 def _answers(records: Iterable[Record], program: Program) -> Answers:

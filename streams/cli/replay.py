@@ -14,7 +14,7 @@ from ..archive.store import Archive, archive_at
 from ..errors import UsageError
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
-from ..kafka.client import records_between
+from ..kafka.consume.between import records_between
 from ..kafka.options import KafkaOptions
 from ..ledger.file import copy_ledger, ledger_errors
 from ..printable import printable
@@ -30,6 +30,7 @@ from .process.client_logs import quiet_kafka_clients
 from .process.forged_records import read_forged
 from .process.kept_journal import KeptJournal
 from .process.kept_ledgers import fetch_first_good, kept_checkpoints, kept_snapshots, migrate
+from .process.unread_batches import UnreadBatches
 
 DESCRIPTION = """Fold the journal with this version of Onward, and compare its outputs with those on the topics: run it
 before an upgrade. Reads to where the topics end now, and writes nothing. Exit code 1 where an output differs."""
@@ -119,8 +120,10 @@ def _published(topics: Topics, options: KafkaOptions, folder: Path) -> Published
         if own.begin:
             published.cut(TopicPartition(own.topic, own.partition))
     progress = ReadProgress(sum(own.end - own.begin for own in offsets))
-    for record in records_between(options, offsets, progress.add):
+    unread = UnreadBatches()
+    for record in unread.seen(records_between(options, offsets, progress.add)):
         published.add(record)
+    unread.print()
     return published
 
 

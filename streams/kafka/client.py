@@ -1,4 +1,4 @@
-"""Plain blocking writing and reading, for programs outside the worker: demo, simulator, tests.
+"""Plain blocking writing, and reading of what comes, for programs outside the worker: demo, simulator, tests.
 
     with EventWriter(options) as writer:
         writer.send("applications", value, key=b"personal-loan:0", headers=[("ce_id", b"1")])
@@ -6,6 +6,8 @@
     with EventReader(options, ["recourse"]) as reader:
         while not reader.caught_up:
             for record in reader.poll(0.5): ...
+
+What anybody may have sent is read with ``consume/between.py``.
 
 Both are confluent-kafka clients, whose threads do not hold Python's lock. Use an object from one thread only.
 """
@@ -15,7 +17,7 @@ from __future__ import annotations
 import logging
 import operator
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Self
 
@@ -25,7 +27,6 @@ from confluent_kafka import KafkaError, KafkaException
 from ..errors import BrokerError
 from ..records import Headers, Record, TopicPartition
 from .admin.metadata import partitions_of
-from .admin.offsets import PartitionOffsets
 from .admin.rights import is_refusal, may_not
 from .options import CLIENT_ID, LINGER_MS, KafkaOptions
 
@@ -35,7 +36,6 @@ _QUEUE_FULL_SECONDS = 0.05
 _FLUSH_SECONDS = 0.1
 """In a call of 0.2 s or more the client goes on after a fatal error: callbacks then run with the exception set, and the
 reason gets lost."""
-_POLL_SECONDS = 0.5
 _POLL_RECORDS = 10_000
 
 _read_headers = operator.methodcaller("headers")
@@ -265,24 +265,6 @@ class EventReader:
             reason = error.args[0].str()
             raise BrokerError(f"the end of {tp.topic} partition {tp.partition} is not known: {reason}") from error
         return end
-
-
-def records_between(
-    options: KafkaOptions, offsets: Iterable[PartitionOffsets], on_read: Callable[[int], None]
-) -> Iterator[Record]:
-    """The records of partitions from ``begin`` to ``end``; ``on_read`` is called with the count of each read."""
-    left = {TopicPartition(own.topic, own.partition): own for own in offsets if own.end > own.begin}
-    start = {partition: own.begin for partition, own in left.items()}
-    with EventReader(options, sorted({partition.topic for partition in left}), start=start) as reader:
-        while left and not reader.caught_up:
-            records = reader.poll(_POLL_SECONDS)
-            on_read(len(records))
-            for record in records:
-                own = left.get(TopicPartition(record.topic, record.partition))
-                if own is not None and record.offset + 1 >= own.end:
-                    del left[TopicPartition(record.topic, record.partition)]
-                if own is not None and record.offset < own.end:
-                    yield record
 
 
 def _headers(message: confluent_kafka.Message) -> Headers:

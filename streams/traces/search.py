@@ -39,6 +39,11 @@ class Trace(NamedTuple):
     names: tuple[int, ...]
     until_ms: int | None
 
+    @property
+    def is_unsearched(self) -> bool:
+        """Whether something in it was not searched."""
+        return 0 in self.names
+
     def is_left(self, now_ms: int) -> bool:
         """Whether it should be gone."""
         return self.until_ms is None or self.until_ms < now_ms
@@ -73,7 +78,10 @@ class TraceSearch:
         self._names, self._retention = names, retention
 
     def in_record(self, record: Record) -> Trace | None:
-        """The trace that a record is, in its key, value or headers."""
+        """The trace that a record is, in its key, value or headers; or that it could not be read."""
+        if record.unread is not None:
+            place, detail = f"{record.topic}/{record.partition}/{record.first_offset}", record.unread.detail
+            return Trace(place, f"not read: {detail}", (0,), self._retention.end_ms(record))
         parts = {"key": record.key, "value": record.value}
         parts |= {f"header {name}": name.encode() + b"\0" + (content or b"") for name, content in record.headers}
         found = {part: names for part, content in parts.items() if content and (names := self._found(content))}

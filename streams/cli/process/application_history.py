@@ -8,43 +8,47 @@ from typing import NamedTuple
 from ...errors import OnwardError
 from ...kafka.admin.beginnings import Beginning, beginnings
 from ...kafka.admin.offsets import partition_offsets
-from ...kafka.client import records_between
 from ...kafka.connection import connection
 from ...kafka.connection import topics as topic_names
+from ...kafka.consume.between import records_between
 from ...replay.history import Happening, History
 from ...settings import ShowSettings
 from ..display.read_progress import ReadProgress
+from .unread_batches import UnreadBatches
 
 
 class ApplicationHistory(NamedTuple):
     """The events about an application, by event time.
 
-    ``cut`` are the beginnings of the partitions of the journal that may have held more of it.
+    ``cut`` are the beginnings of the partitions of the journal that may have held more of it, ``unread`` a line for
+    each batch of records that was not read.
     """
 
     application: str
     happenings: Sequence[Happening]
     cut: Sequence[Beginning]
+    unread: Sequence[str] = ()
 
     def missing(self, happenings: Iterable[Happening]) -> list[str]:
-        """What the journal may have held of one program's events, a line a partition.
+        """What the topics may hold of one program's events, or the journal may have held, a line a partition or batch.
 
-        Nothing where the journal or an output still has the application: what is told of it comes after that.
+        Nothing of the journal where it or an output still has the application: what is told of it comes after that.
         """
         begun = any(
             one.kind == "application" and one.was_read and getattr(one.event, "application", None) == self.application
             for one in happenings
         )
-        return [] if begun else list(map(str, self.cut))
+        return [*([] if begun else map(str, self.cut)), *self.unread]
 
 
 def application_history(settings: ShowSettings) -> ApplicationHistory:
     """The events about an application. Raise ``OnwardError`` where nothing is known of it."""
     history = History(settings.application, settings.program, topic_names(settings))
-    cut = _read(history, settings)
+    unread = UnreadBatches()
+    cut = _read(history, settings, unread)
     if not history.happenings:
-        raise OnwardError("; ".join([_nothing(settings), *map(str, cut)]))
-    return ApplicationHistory(settings.application, history.happenings, cut)
+        raise OnwardError("; ".join([_nothing(settings), *map(str, cut), *unread.lines()]))
+    return ApplicationHistory(settings.application, history.happenings, cut, unread.lines())
 
 
 def by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happening]]:
@@ -55,7 +59,7 @@ def by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happeni
     return programs
 
 
-def _read(history: History, settings: ShowSettings) -> list[Beginning]:
+def _read(history: History, settings: ShowSettings, unread: UnreadBatches) -> list[Beginning]:
     """Read the outputs, then the journal, then the inputs; return where the journal begins that may name it.
 
     One program's answers to an application stand in one partition, which is that of the journal. So when the outputs
@@ -67,7 +71,7 @@ def _read(history: History, settings: ShowSettings) -> list[Beginning]:
 
     def feed(names: Collection[str], only: Collection[int] | None = None) -> None:
         own = [one for one in offsets if one.topic in names and (only is None or one.partition in only)]
-        for record in records_between(options, own, progress.add):
+        for record in unread.seen(records_between(options, own, progress.add)):
             history.feed(record)
 
     feed(topics.outputs)

@@ -11,7 +11,7 @@ from ...engine.portion import PreferenceUpdate
 from ...ingest.partitioning import partition_of
 from ...journal.entries import journal_key, shard_of
 from ...kafka.admin.offsets import partition_offsets
-from ...kafka.client import records_between
+from ...kafka.consume.between import records_between
 from ...kafka.options import KafkaOptions
 from ...programs.assembly import assemble
 from ...programs.program import Program

@@ -9,7 +9,7 @@ from ...archive.reading import archived_records, begin_of_archived
 from ...archive.store import Archive, ArchiveError
 from ...errors import UsageError
 from ...kafka.admin.offsets import PartitionOffsets, partition_offsets
-from ...kafka.client import records_between
+from ...kafka.consume.between import records_between
 from ...kafka.options import KafkaOptions
 from ...records import Record, TopicPartition
 

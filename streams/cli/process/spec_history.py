@@ -11,7 +11,7 @@ from ...errors import UsageError
 from ...ingest.partitioning import partition_of
 from ...journal.entries import journal_key
 from ...kafka.admin.offsets import partition_offsets
-from ...kafka.client import records_between
+from ...kafka.consume.between import records_between
 from ...kafka.options import KafkaOptions
 from ...programs.program import Program
 from ...records import TopicPartition

@@ -91,12 +91,15 @@ class FetchedBatches(_MemoryRecordsPy):  # type: ignore[misc]
 
 
 class RestOfBatches(FetchedBatches):
-    """The batches of an answer from the one that holds an offset; a header name in them need not be UTF-8."""
+    """The batches of an answer from the one that holds an offset; a header name in them need not be UTF-8.
 
-    def __init__(self, data: bytes, limit: int, offset: int) -> None:
+    A record with such a name comes without headers; with ``every_header`` it has all, the name escaped.
+    """
+
+    def __init__(self, data: bytes, limit: int, offset: int, every_header: bool = False) -> None:
         super().__init__(data)
         self.limit = limit
-        self.reader = _TolerantBatch
+        self.reader = _EscapingBatch if every_header else _TolerantBatch
         while self._end() <= offset:
             self._cache_next()
 
@@ -182,16 +185,33 @@ class _TolerantBatch(_DefaultRecordBatchPy):  # type: ignore[misc]
         offset_delta, pos = decode_varint(self._buffer, pos)
         key, pos = self._nullable(pos)
         value, pos = self._nullable(pos)
+        headers = self._headers(pos)
         if not pos <= start + length <= len(self._buffer):
             raise CorruptRecordException(f"a record of {length} bytes cannot end at {start + length}")
         self._pos = start + length
         appended = self.timestamp_type == self.LOG_APPEND_TIME
         timestamp = self.max_timestamp if appended else self.first_timestamp + time_delta
-        return _DefaultRecordPy(self.base_offset + offset_delta, timestamp, self.timestamp_type, key, value, [])
+        return _DefaultRecordPy(self.base_offset + offset_delta, timestamp, self.timestamp_type, key, value, headers)
+
+    def _headers(self, _: int) -> list[tuple[str, bytes | None]]:
+        return []
 
     def _nullable(self, pos: int) -> tuple[bytes | None, int]:
         length, pos = decode_varint(self._buffer, pos)
         return (None, pos) if length < 0 else (bytes(self._buffer[pos : pos + length]), pos + length)
+
+
+class _EscapingBatch(_TolerantBatch):
+    """A batch that escapes what is not UTF-8 in the header names of a record."""
+
+    def _headers(self, pos: int) -> list[tuple[str, bytes | None]]:
+        headers = []
+        count, pos = decode_varint(self._buffer, pos)
+        for _ in range(count):
+            name, pos = self._nullable(pos)
+            content, pos = self._nullable(pos)
+            headers.append(((name or b"").decode(errors="backslashreplace"), content))
+        return headers
 
 
 class _LegacyBatch(_LegacyRecordBatchPy):  # type: ignore[misc]

@@ -10,11 +10,13 @@ class ReadBudget:
     """The limits of one consumer.
 
     ``batch_bytes`` is the largest batch that is unpacked, ``left`` the memory that the records of the current call may
-    still take. One record more than that is returned, so that a call always returns something.
+    still take. One record more than that is returned, so that a call always returns something. ``every_header`` says
+    that a record with a header name that is not UTF-8 keeps its headers, that name escaped.
     """
 
-    def __init__(self, batch_bytes: int) -> None:
+    def __init__(self, batch_bytes: int, every_header: bool = False) -> None:
         self.batch_bytes = batch_bytes
+        self.every_header = every_header
         self.left = CALL_BYTES
 
     @property

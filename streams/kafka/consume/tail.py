@@ -22,7 +22,7 @@ T = TypeVar("T")
 _CLOSE = 20
 """Offsets between two records that are read in one go."""
 _POLL_MS = 200
-_STOP_SECONDS = 3.0
+STOP_SECONDS = 3.0
 
 
 async def tail(options: KafkaOptions, partition: TopicPartition, see: Callable[[Record], T], count: int) -> list[T]:
@@ -154,12 +154,10 @@ def _named(partition: TopicPartition) -> str:
     return f"{partition.topic} partition {partition.partition}"
 
 
-@contextlib.asynccontextmanager
-async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> AsyncIterator[tuple[Any, Patience]]:
-    """A consumer, and the patience of one request for its work."""
-    # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
+def new_consumer(options: KafkaOptions, budget: ReadBudget) -> Any:
+    """A consumer without a group, to be started under a ``Patience``."""
     read_tolerantly()
-    consumer = aiokafka.AIOKafkaConsumer(
+    return aiokafka.AIOKafkaConsumer(
         **options.aiokafka_under_patience(),
         group_id=None,
         enable_auto_commit=False,
@@ -168,6 +166,13 @@ async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> A
         max_partition_fetch_bytes=options.fetch_partition_bytes,
         key_deserializer=budget,
     )
+
+
+@contextlib.asynccontextmanager
+async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> AsyncIterator[tuple[Any, Patience]]:
+    """A consumer, and the patience of one request for its work."""
+    # A new consumer for every call: unsubscribing one and closing it soon after can block aiokafka for ever.
+    consumer = new_consumer(options, budget)
     try:
         async with Patience(options.request_timeout_ms / 1000) as patience:
             await consumer.start()
@@ -175,7 +180,7 @@ async def _consumer(options: KafkaOptions, source: str, budget: ReadBudget) -> A
     except (KafkaError, TimeoutError) as error:
         raise BrokerError(f"{source} cannot be read: {str(error) or type(error).__name__}") from error
     finally:
-        await close(consumer._client, consumer.stop(), _STOP_SECONDS)
+        await close(consumer._client, consumer.stop(), STOP_SECONDS)
 
 
 async def _read_range(

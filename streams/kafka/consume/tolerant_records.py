@@ -97,5 +97,6 @@ class _PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
             # aiokafka without its C extension raises CorruptRecordException from UnicodeDecodeError.
             if not isinstance(error.__cause__ or error, UnicodeDecodeError):
                 raise
-            self._records = self.batches = RestOfBatches(self.batches.data, self.batches.limit, self.next_fetch_offset)
+            limit, offset = self.batches.limit, self.next_fetch_offset
+            self._records = self.batches = RestOfBatches(self.batches.data, limit, offset, self.budget.every_header)
             yield from super()._unpack_records()

@@ -15,7 +15,7 @@ from onward.schemas.events import Application
 from onward.streams import cli
 from onward.streams.cli.process import application_history, application_replay
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
-from onward.streams.kafka.client import records_between
+from onward.streams.kafka.consume.between import records_between
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.manifest import MANIFEST
