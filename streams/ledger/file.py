@@ -39,6 +39,9 @@ _PAGES = 4096
 """Pages that are copied in one go: 16 MiB."""
 _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
+_COPY_OF = re.compile(r"\.[0-9a-f]{8}" + re.escape(_COPY))
+_OWN = re.compile(rf"({_COPY_OF.pattern}|{re.escape(_DAMAGED)}\d{{8}}T\d{{6}}\.\d{{6}}Z)?({_WAL}|{_SHM})?", re.ASCII)
+"""How the names go on, behind that of a ledger, of all files that are made here. Others are their operators' own."""
 
 
 @contextmanager
@@ -77,7 +80,8 @@ def copy_beside(ledger: Path) -> Iterator[Path]:
 def tidy(ledger: Path) -> None:
     """Delete the copies that a crash has left beside a ledger."""
     for copy in ledger.parent.glob(f"{ledger.name}.*{_COPY}"):
-        copy.unlink(missing_ok=True)
+        if _COPY_OF.fullmatch(copy.name.removeprefix(ledger.name)):
+            copy.unlink(missing_ok=True)
 
 
 def copy_ledger(ledger: Path, copy: Path, look: Callable[[], None]) -> None:
@@ -163,13 +167,14 @@ def delete_expired(folder: Path, journal: str, owned: Collection[int], now_ms: i
     """Delete what nobody has written for ``LEFT_DAYS`` of a journal's ledgers; return what was deleted.
 
     That is damaged ledgers, copies, and the ledgers of partitions that are not ``owned``: another worker has them, or a
-    snapshot or the journal gives them again. People who were forgotten since would stay in them.
+    snapshot or the journal gives them again. People who were forgotten since would stay in them. Files with other
+    names, such as a copy that somebody has put there, stay.
     """
     named = re.compile(re.escape(journal) + r"-(\d+)\.sqlite(.*)")
     deleted = []
     for path in sorted(folder.iterdir()):
         match = named.fullmatch(path.name)
-        if match is None or (int(match[1]) in owned and match[2] in ("", _WAL, _SHM)):
+        if match is None or not _OWN.fullmatch(match[2]) or (int(match[1]) in owned and match[2] in ("", _WAL, _SHM)):
             continue
         ledger = path.with_name(path.name.removesuffix(_WAL).removesuffix(_SHM))
         written = [part.stat().st_mtime for part in (ledger, *_companions(ledger)) if part.exists()]

@@ -35,7 +35,7 @@ from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
 from ..records import TopicPartition
 from .array_codec import encode_record, pack, unpack
-from .file import ledger_errors
+from .file import has_room, ledger_errors
 from .programs import insert_program, programs_in_force, write_specs
 from .schema import SCHEMA, SCHEMA_VERSION, state_tables
 from .states import RowsAtRest, decode_case, read_states, write_states
@@ -192,9 +192,12 @@ class Ledger:
         """Write the file anew, without traces of what was deleted, and empty its write-ahead log; return whether it is.
 
         Where somebody reads the file meanwhile, it is not yet. ``secure_delete`` alone does not do: what SQLite moves
-        from one page to another stays in the first, and is overwritten some day.
+        from one page to another stays in the first, and is overwritten some day. It takes up to twice the ledger's size
+        of free disk, a temporary file and the log: raise ``LedgerError`` without.
         """
         with ledger_errors(self.path):
+            if not has_room(self.path):
+                raise LedgerError(f"{self.path.parent} has less free space than twice the size of {self.path.name}")
             folder = str(self.path.parent).replace("'", "''")
             # A temporary folder may be a small one in memory. The file there is never visible to others.
             self._db.execute(f"PRAGMA temp_store_directory = '{folder}'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from onward.schemas.events import Application, Erased, Erasure
 from onward.streams.engine.cases import Status
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
-from onward.streams.ledger.file import delete_expired
+from onward.streams.ledger.file import delete_expired, tidy
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.outputs.decoder import EventDecoder
 from onward.streams.replay.history import History, state_of
@@ -328,7 +329,7 @@ def test_what_sqlite_has_moved_between_pages_goes_too(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "suffix", ["-1.sqlite", "-1.sqlite-wal", "-0.sqlite.damaged-20261121T000000.000000Z", "-0.sqlite.ab.copy"]
+    "suffix", ["-1.sqlite", "-1.sqlite-wal", "-0.sqlite.damaged-20261121T000000.000000Z", "-0.sqlite.0123abcd.copy"]
 )
 @pytest.mark.parametrize("days", [6, 8])
 def test_files_that_nobody_needs_end_after_seven_days(tmp_path, suffix, days):
@@ -339,6 +340,35 @@ def test_files_that_nobody_needs_end_after_seven_days(tmp_path, suffix, days):
     deleted = delete_expired(tmp_path, "journal", {0}, START_MS + days * DAY_MS)
     assert [path.name for path in deleted] == ([f"journal{suffix}"] if days > 7 else [])
     assert {path.name for path in tmp_path.iterdir()} >= set(kept)
+
+
+@pytest.mark.parametrize("suffix", [".bak", ".before-upgrade", ".mine.copy", ".damaged-by-me", "-journal", ".gz"])
+def test_what_an_operator_keeps_beside_a_ledger_stays(tmp_path, suffix):
+    kept = tmp_path / f"journal-0.sqlite{suffix}"
+    kept.touch()
+    os.utime(kept, ns=(0, START_MS * 10**6))
+    for owned in ({0}, set()):
+        assert delete_expired(tmp_path, "journal", owned, START_MS + 100 * DAY_MS) == []
+    tidy(tmp_path / "journal-0.sqlite")
+    assert kept.exists()
+
+
+def test_a_ledger_is_scrubbed_when_the_disk_has_room_for_it(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(partition_processor, "SCRUB_AGAIN_SECONDS", 0.0)
+    story = tape(tmp_path, **TIMED)
+    story.applies("canary")
+    ledger = story.fold()
+    erase(story, MINUTE_MS, "canary")
+    full = shutil.disk_usage(tmp_path)._replace(free=ledger.stat().st_size)
+    with monkeypatch.context() as little:
+        little.setattr(shutil, "disk_usage", lambda path: full)
+        story.fold()
+    assert "has less free space than twice the size of journal-0.sqlite" in caplog.text
+    assert cases(ledger) == []
+    story.tick(2 * MINUTE_MS)
+    caplog.clear()
+    assert holds(story.fold(), "canary") == []
+    assert caplog.text == ""
 
 
 def test_the_history_of_an_erased_application_says_so(tmp_path):
