@@ -25,7 +25,7 @@ from ..topics import DAY_MS
 from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
 from ..traces.search import Retention, Trace, TraceSearch
-from ..traces.snapshots import snapshot_files
+from ..traces.snapshots import local_folder, snapshot_files
 from .display.read_progress import ReadProgress
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
@@ -87,10 +87,12 @@ def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
     journal_ms = None if settings.journal_days is None else round(settings.journal_days * DAY_MS)
     search = TraceSearch(Names(names), Retention(topic_names(settings), journal_ms))
     yield from _in_topics(settings, search)
+    # Snapshots may lie in a folder that is searched, and may stay longer than what else is there.
+    elsewhere = [] if settings.snapshots is None else local_folder(settings.snapshots)
     for folder in (*settings.state_dir, *settings.bundle, *settings.log):
         if not folder.exists():
             raise UsageError(f"{folder} does not exist")
-        yield from search.in_folder(folder)
+        yield from search.in_folder(folder, without=elsewhere)
     with tempfile.TemporaryDirectory() as place:
         if settings.snapshots is not None:
             for file, until_ms, copy in snapshot_files(settings.snapshots, Path(place)):
@@ -132,12 +134,15 @@ def _until(trace: Trace, now_ms: int) -> str:
     if trace.until_ms is None:
         return "should be gone: nothing ends it"
     end = format_time(trace.until_ms)
-    return f"should be gone since {end}" if trace.is_left(now_ms) else f"until {end}"
+    if trace.until_ms < now_ms:
+        return f"should be gone since {end}"
+    return f"should be gone: its time keeps it until {end}" if trace.is_left(now_ms) else f"until {end}"
 
 
 def _as_json(traces: Sequence[Trace], now_ms: int) -> dict[str, object]:
     return {
         "left": sum(trace.is_left(now_ms) for trace in traces),
+        "unsearched": sum(trace.is_unsearched for trace in traces),
         "traces": [
             {
                 "place": trace.place,

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-import mmap
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ...schemas.kinds import kinds
-from ..ledger.file import connected
+from ..errors import one_line
 from ..records import Record
 from ..topics import DAY_MS, Topics
-from .names import Names, UnsearchedError
+from .ledger_rows import Row, rows_of
+from .names import Names
+from .raw_bytes import LongerWords, names_in_bytes
 
 LONGEST_MS = 30 * DAY_MS
 """How long a trace may stay in a topic or a snapshot."""
 SEGMENT_MS = DAY_MS
 """How long Kafka writes a segment, which it deletes as a whole."""
-Content = bytes | mmap.mmap
 _SQLITE = b"SQLite format 3\0"
-_PARTS = ("-wal", "-shm")
-_UNSEARCHED = -1
-"""In the place of a name: what nobody has searched is not known to be without one."""
+_COMPANIONS = ("-wal", "-shm")
+_CLOCKS_MS = DAY_MS
+"""How far the clocks of senders may be ahead."""
 
 
 class Trace(NamedTuple):
     """A place that holds names: the numbers of these, from 1.
 
-    The number 0 stands for content that was not searched: it unpacks to too much, or is sealed. ``until_ms`` is when it
-    ends at the latest; None where nothing ends it. ``note`` says what it is.
+    The number 0 stands for content that was not searched: it unpacks to too much, is damaged, or sealed. ``until_ms``
+    is when it ends at the latest; None where nothing ends it. ``note`` says what it is.
     """
 
     place: str
@@ -45,8 +44,8 @@ class Trace(NamedTuple):
         return 0 in self.names
 
     def is_left(self, now_ms: int) -> bool:
-        """Whether it should be gone."""
-        return self.until_ms is None or self.until_ms < now_ms
+        """Whether it should be gone, or stays longer than anything may, as a record that is dated in the future."""
+        return self.until_ms is None or not now_ms <= self.until_ms <= now_ms + LONGEST_MS + _CLOCKS_MS
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,10 @@ class TraceSearch:
         if record.unread is not None:
             place, detail = f"{record.topic}/{record.partition}/{record.first_offset}", record.unread.detail
             return Trace(place, f"not read: {detail}", (0,), self._retention.end_ms(record))
-        parts = {"key": record.key, "value": record.value}
-        parts |= {f"header {name}": name.encode() + b"\0" + (content or b"") for name, content in record.headers}
-        found = {part: names for part, content in parts.items() if content and (names := self._found(content))}
+        parts = {"key": [record.key], "value": [record.value]}
+        for name, content in record.headers:
+            parts.setdefault(f"header {name}", []).extend([name.encode(), content])
+        found = {part: names for part, contents in parts.items() if (names := self._found(contents))}
         if not found:
             return None
         place = f"{record.topic}/{record.partition}/{record.offset}"
@@ -93,70 +93,72 @@ class TraceSearch:
     def in_file(self, path: Path, until_ms: int | None = None, shown: str = "") -> Iterator[Trace]:
         """The traces in a file: in a ledger or a copy of one table by table, then in its bytes; in any other anywhere.
 
-        ``shown`` is what it is called, if not by its path.
+        A ledger's companions are searched with it: their rows are its. ``shown`` is what it is called, if not by its
+        path. What is deleted meanwhile is gone.
         """
-        place, is_part = shown or str(path), path.name.endswith(_PARTS)
-        if not path.stat().st_size:
-            return
-        with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
-            if content[: len(_SQLITE)] == _SQLITE:
-                yield from self._in_ledger(path, content, place, until_ms)
-            elif is_part and (names := {number for number, _ in self._names.raw_in(content)}):
-                yield Trace(place, "bytes", _numbers([names]), until_ms)
-            elif not is_part and (names := self._found(content[:])):
+        place = shown or str(path)
+        try:
+            with path.open("rb") as file:
+                is_ledger = file.read(len(_SQLITE)) == _SQLITE
+            if is_ledger:
+                yield from self._in_ledger(path, place, until_ms)
+            elif path.name.endswith(_COMPANIONS):
+                yield from self._in_bytes(path, place, until_ms, LongerWords(self._names), set())
+            elif names := self._names.found_in(path.read_bytes(), is_file=True):
                 yield Trace(place, "file", _numbers([names]), until_ms)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield Trace(place, f"not read: {one_line(error)}", (0,), until_ms)
 
-    def in_folder(self, folder: Path, until_ms: int | None = None) -> Iterator[Trace]:
-        """The traces in all files below a folder, or in the one file that it is."""
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
-            if path.is_file():
+    def in_folder(self, folder: Path, until_ms: int | None = None, without: Collection[Path] = ()) -> Iterator[Trace]:
+        """The traces in all files below a folder, or in the one file that it is, but for what is below others."""
+        if not folder.is_dir():
+            yield from self.in_file(folder, until_ms)
+            return
+        for path in sorted(folder.rglob("*")):
+            is_elsewhere = _is_companion(path) or any(path.resolve().is_relative_to(other) for other in without)
+            if path.is_file() and not is_elsewhere:
                 yield from self.in_file(path, until_ms)
 
-    def _found(self, content: bytes) -> set[int]:
-        try:
-            return self._names.found_in(content)
-        except UnsearchedError:
-            return {_UNSEARCHED}
+    def _found(self, contents: Iterable[bytes | None]) -> set[int]:
+        return set[int]().union(*(self._names.found_in(content) for content in contents if content))
 
-    def _in_ledger(self, path: Path, content: Content, place: str, until_ms: int | None) -> Iterator[Trace]:
-        longer, in_rows = set[bytes](), set[int]()
-        for table, values in _tables(path):
-            names = set[int]()
-            for value in values:
-                names |= self._found(value)
-                longer |= self._names.longer_words(value)
-            if names:
-                yield Trace(place, f"table {table}", _numbers([names]), until_ms)
-            in_rows |= names
-        other = [word for word in longer if not self._names.found_in(word)]
-        raw = self._names.raw_in(content)
-        in_bytes = {number for number, at in raw if not any(_is_part(content, at, word) for word in other)}
-        if left := in_bytes - in_rows:
+    def _in_ledger(self, path: Path, place: str, until_ms: int | None) -> Iterator[Trace]:
+        longer, in_rows = LongerWords(self._names), set[int]()
+        try:
+            for table, rows in rows_of(path):
+                names = set[int]()
+                for row in rows:
+                    names |= self._in_row(row, longer)
+                if names:
+                    yield Trace(place, f"table {table}", _numbers([names]), until_ms)
+                in_rows |= names
+        except sqlite3.Error as error:
+            yield Trace(place, f"rows not read: {one_line(error)}", (0,), until_ms)
+        yield from self._in_bytes(path, place, until_ms, longer, in_rows)
+        for end in _COMPANIONS:
+            companion = path.with_name(path.name + end)
+            if companion.exists():
+                yield from self._in_bytes(companion, place + end, until_ms, longer, in_rows)
+
+    def _in_row(self, row: Row, longer: LongerWords) -> set[int]:
+        for content in (row.text, *row.others):
+            longer.learn(content)
+        names = self._found([row.text, *row.others])
+        return names.union(*(self._names.found_in(array, is_guess=True) for array in row.arrays))
+
+    def _in_bytes(
+        self, path: Path, place: str, until_ms: int | None, longer: LongerWords, known: Set[int]
+    ) -> Iterator[Trace]:
+        if left := names_in_bytes(path, self._names, longer) - known:
             yield Trace(place, "bytes of no row", _numbers([left]), until_ms)
 
 
-def _is_part(content: Content, at: int, word: bytes) -> bool:
-    """Whether what stands at a place is a part of this word."""
-    around = content[max(0, at - len(word)) : at + len(word)]
-    start, before = around.find(word), at - max(0, at - len(word))
-    return start >= 0 and start <= before < start + len(word)
-
-
-def _tables(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """All values of texts and bytes of a database, table by table; nothing of one that cannot be read."""
-    try:
-        with closing(connected(path, "mode=ro")) as db:
-            for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-                yield name, _values(db, name)
-    except sqlite3.Error:
-        return
-
-
-def _values(db: sqlite3.Connection, table: str) -> Iterator[bytes]:
-    for row in db.execute(f'SELECT * FROM "{table}"'):
-        for value in row:
-            if isinstance(value, str | bytes):
-                yield value.encode() if isinstance(value, str) else value
+def _is_companion(path: Path) -> bool:
+    """Whether a file belongs to a ledger beside it."""
+    own = (path.with_name(path.name.removesuffix(end)) for end in _COMPANIONS if path.name.endswith(end))
+    return any(ledger.exists() for ledger in own)
 
 
 def _kind_of(record: Record, found: Mapping[str, object]) -> str:

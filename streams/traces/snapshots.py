@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from ..errors import UsageError, one_line
+from ..shared_files import file_system
 from .search import LONGEST_MS
+
+
+def local_folder(address: str) -> list[Path]:
+    """The folder on a disk that an address of snapshots is; none where it is something else."""
+    system, root = file_system("--snapshots", address)
+    return [Path(root).resolve()] if isinstance(system, LocalFileSystem) else []
 
 
 def snapshot_files(address: str, folder: Path) -> Iterator[tuple[str, int | None, Path]]:
@@ -16,8 +23,8 @@ def snapshot_files(address: str, folder: Path) -> Iterator[tuple[str, int | None
 
     A file whose time of writing is not known should be gone.
     """
+    system, root = file_system("--snapshots", address)
     try:
-        system, root = fsspec.core.url_to_fs(address)
         files = sorted(system.find(root))
     except (ImportError, OSError, ValueError) as error:
         raise UsageError(f"--snapshots {address}: not an address that can be read: {one_line(error)}") from None

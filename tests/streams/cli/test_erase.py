@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import gzip
 import io
 import json
@@ -23,6 +24,7 @@ from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.settings import BrokerSettings
+from onward.streams.snapshots.store import Snapshots
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.tape import DAY_MS, JOURNAL, TIMED, tape
 
@@ -102,7 +104,7 @@ def test_names_come_from_standard_input_and_are_not_printed(broker, capsys, monk
 
 def test_rows_of_people_in_a_bundle_are_found_also_in_compressed_files(broker, capsys, written_program, tmp_path):
     bundle = Path(shutil.copytree(written_program, tmp_path / "bundle"))
-    assert verified(broker, capsys, "--bundle", str(bundle)) == (0, {"left": 0, "traces": []})
+    assert verified(broker, capsys, "--bundle", str(bundle)) == (0, {"left": 0, "unsearched": 0, "traces": []})
     (bundle / "data").mkdir()
     (bundle / "data" / "rows.csv.gz").write_bytes(gzip.compress(f"name,income\n{NAME},100\n".encode()))
     code, found = verified(broker, capsys, "--bundle", str(bundle))
@@ -121,7 +123,7 @@ def test_a_ledger_that_holds_a_person_is_an_error_until_they_are_erased(broker, 
     assert {"table cases", "table timers"} <= {trace["note"] for trace in found["traces"]}
     story.send("erasures", Erasure("loan", NAME), 1, "e")
     story.fold()
-    assert verified(broker, capsys, "--state-dir", str(folder)) == (0, {"left": 0, "traces": []})
+    assert verified(broker, capsys, "--state-dir", str(folder)) == (0, {"left": 0, "unsearched": 0, "traces": []})
 
 
 def test_a_longer_name_in_a_ledger_is_somebody_else(broker, capsys, tmp_path):
@@ -130,6 +132,34 @@ def test_a_longer_name_in_a_ledger_is_somebody_else(broker, capsys, tmp_path):
     folder = str(story.fold().parent)
     assert main(["erase", "verify", "a-17", "--brokers", broker.bootstrap, "--state-dir", folder]) == 0
     assert main(["erase", "verify", "a-171", "--brokers", broker.bootstrap, "--state-dir", folder]) == 1
+
+
+@pytest.mark.attack
+def test_snapshots_below_the_state_folder_may_stay_as_long_as_others(broker, capsys, tmp_path):
+    story = tape(tmp_path, **TIMED)
+    story.applies(NAME)
+    ledger = story.fold()
+    address = ledger.parent / "snapshots"
+    snapshots = Snapshots(str(address), keep=3)
+    snapshots.enlist(snapshots.send(ledger, JOURNAL, 1, Event()))
+    story.send("erasures", Erasure("loan", NAME), 1, "e")
+    story.fold()
+    state = ["--state-dir", str(ledger.parent)]
+    for place in (str(address), address.as_uri()):
+        code, found = verified(broker, capsys, *state, "--snapshots", place)
+        assert code == 0
+        assert {trace["note"] for trace in found["traces"]} == {"table cases", "table timers"}
+    assert verified(broker, capsys, *state)[0] == 1
+
+
+@pytest.mark.attack
+def test_what_was_not_searched_is_an_error(broker, capsys):
+    write(broker, TOPICS.applications, now_ms(), value=bz2.compress(bytes(100 << 20)))
+    code, found = verified(broker, capsys)
+    assert code == 1
+    assert found["unsearched"] == 1
+    assert main(["erase", "verify", NAME, "--brokers", broker.bootstrap]) == 1
+    assert "1 traces, of which 0 should be gone, and 1 were not searched" in capsys.readouterr().out
 
 
 def test_who_must_be_gone_is_asked_for(broker, capsys, monkeypatch):
