@@ -17,6 +17,7 @@ from ..kafka.options import KafkaOptions
 from ..records import Record, TopicPartition
 from ..settings import TopicSettings
 from ..topics import Topics, plan
+from .display.words import counted
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
 
@@ -54,8 +55,8 @@ def _run(action: Literal["create", "check"], args: Sequence[str]) -> int:
         print(mismatch)
     if mismatches:
         raise BrokerError(
-            f"{len(mismatches)} of the topics' settings are not as planned: `onward topics create` creates what is "
-            "missing, mend the rest on the Kafka"
+            f"not as planned: {counted(len(mismatches), 'setting')} of the topics; `onward topics create` creates what "
+            "is missing, `kafka-configs.sh --alter` of Kafka mends the rest"
         )
     print(f"{len(plans)} topics are as planned")
     return 0

@@ -19,7 +19,7 @@ def test_topics_are_created_once_and_checked(cluster: Any, capsys: pytest.Captur
     assert cli.main(["topics", "check", *there]) == 3
     shown = capsys.readouterr()
     assert f"{prefix}journal: does not exist, should have 6 partitions" in shown.out
-    assert shown.err.startswith(f"onward: {TOPICS} of the topics' settings are not as planned")
+    assert shown.err.startswith(f"onward: not as planned: {TOPICS} settings of the topics;")
     assert cli.main(["topics", "create", *there]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert (len(shown), shown[-1]) == (TOPICS + 1, f"{TOPICS} topics are as planned")
@@ -49,4 +49,4 @@ def test_partitions_that_were_added_to_the_journal_are_not_as_planned(capsys: py
         assert cli.main(check) == 3
     shown = capsys.readouterr()
     assert "journal: its records were written for 1 partitions, should be for 3: partitions were added" in shown.out
-    assert shown.err.startswith("onward: 1 of the topics' settings are not as planned")
+    assert shown.err.startswith("onward: not as planned: 1 setting of the topics;")
