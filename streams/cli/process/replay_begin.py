@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ....schemas.headers import format_time
 from ...archive.store import Archive
-from ...errors import JournalCutError
+from ...errors import JournalCutError, LedgerError, UsageError
 from ...kafka.admin.offsets import PartitionOffsets
 from ...ledger.one_program import drop_other_programs
 from ...programs.program import Program
@@ -81,7 +81,7 @@ def replay_begins(
     """Where to begin with the partitions whose beginning is gone, by partition; the others begin at their beginning.
 
     That is the oldest good ledger, so that most is replayed. It is left as ``PARTITION.sqlite``, without other
-    programs. ``given`` is the program as its file says. Raise ``JournalCutError`` without a good one, ``LedgerError``
+    programs. ``given`` is the program as its file says. Raise ``JournalCutError`` without a good one, ``UsageError``
     where the program cannot be the one that the ledger was written with.
     """
     begins: dict[int, ReplayBegin] = {}
@@ -94,7 +94,11 @@ def replay_begins(
             raise _cut(own, sources)
         drop_other_programs(ledger, given.name)
         journal = TopicPartition(own.topic, own.partition)
-        begins[own.partition] = ReplayBegin(kept.offset, specs_of_ledger(ledger, journal, given, topics))
+        try:
+            specs = specs_of_ledger(ledger, journal, given, topics)
+        except LedgerError as error:
+            raise UsageError(str(error).replace(f"ledger {ledger}", kept.name)) from error
+        begins[own.partition] = ReplayBegin(kept.offset, specs)
     return begins
 
 

@@ -258,6 +258,19 @@ def test_a_cut_journal_is_evaluated_from_its_oldest_snapshot_on(
     assert f"{line}{found['suggested_earlier']} recourses ended that were suggested before" in capsys.readouterr().out
 
 
+def test_a_spec_that_the_program_of_a_snapshot_cannot_have_is_refused(
+    log: LoggedProgram, cut_log: CutLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    another = log.spec.with_name("another.yaml")
+    for change, said in (
+        ("retention: {closed: P9D}", "runs with another spec (sha256 "),
+        ("shards: 2", "of snapshot 0"),
+    ):
+        another.write_text(f"{log.spec.read_text()}{change}\n")
+        assert cut_log.evaluate("--snapshots", str(log.snapshots), "--spec", str(another)) == UsageError.exit_code
+        assert said in line_of(capsys)
+
+
 def test_a_snapshot_that_is_damaged_is_left_out(
     log: LoggedProgram, cut_log: CutLog, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
