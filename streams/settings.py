@@ -77,6 +77,7 @@ class BrokerSettings(BaseSettings):
         cli_kebab_case=True,
         cli_show_env_vars=True,
         frozen=True,
+        allow_inf_nan=False,
     )
 
     brokers: Names = Field(min_length=1, description="Kafka brokers, HOST:PORT, comma separated.")
@@ -271,10 +272,11 @@ class WorkerSettings(BrokerSettings):
     max_future_seconds: float = Field(
         300,
         ge=0,
+        le=31_536_000,
         description="No event moves time further than this beyond the worker's clock. An event further ahead is used, "
         "with the time that it says; one that is more than a day ahead is a dead letter.",
     )
-    max_age_days: float = Field(3650, gt=0, description="An older record is a dead letter.")
+    max_age_days: float = Field(3650, gt=0, le=36_500, description="An older record is a dead letter.")
     max_dead_letters_per_second: int = Field(
         100,
         ge=1,
@@ -400,7 +402,10 @@ class TraceSettings(ArchiveSettings):
     bundle: Paths = Field((), description="Folders of models.")
     log: Paths = Field((), description="Logs, and other files or folders that must not hold a name.")
     journal_days: float | None = Field(
-        None, gt=0, description="The workers' --journal-days; without it nothing ends what the journal holds."
+        None,
+        gt=0,
+        le=36_500,
+        description="The workers' --journal-days; without it nothing ends what the journal holds.",
     )
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -126,9 +127,9 @@ def _target(settings: EvaluateSettings, program: Program) -> Program:
 def _parameter(text: str) -> tuple[str, float]:
     name, equals, number = text.partition("=")
     try:
-        if not equals:
+        if not equals or not math.isfinite(value := float(number)):
             raise ValueError
-        return name.strip(), float(number)
+        return name.strip(), value
     except ValueError:
         raise UsageError(f"--parameter {text!r}: give NAME=NUMBER") from None
 

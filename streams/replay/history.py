@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
 from ...schemas.events import (
     APPLY_AGAIN,
+    Application,
     DeadLetter,
     Decision,
     Erasure,
@@ -23,7 +27,7 @@ from ...schemas.events import (
 from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ..engine.rewards.fates import CLOSED
-from ..journal.entries import Entry
+from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
 from ..outputs.decoder import EventDecoder
 from ..outputs.deduplicator import Classification, Deduplicator
@@ -35,6 +39,9 @@ WITH_THE_DECISION = ("model-decision", "promise", "question", "recourse")
 """Kinds of outputs that come with a decision, and so before what follows decisions in the table of kinds."""
 ESCAPE = b"\\"
 DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
+ERASURE_TYPE = kinds["erasure"].ce_type.encode()
+NOT_JOURNALED = -1
+"""In the place of the journal partition of an event that only its input topic holds."""
 
 
 class Happening(NamedTuple):
@@ -56,6 +63,32 @@ class Happening(NamedTuple):
     was_read: bool = True
     refused: bool = False
     repeated: bool = False
+
+
+class _Places:
+    """The offsets of partitions that ranges hold."""
+
+    def __init__(self, ranges: dict[TopicPartition, set[tuple[int, int]]]) -> None:
+        self._starts = {partition: [first for first, _ in sorted(own)] for partition, own in ranges.items()}
+        # The furthest end of all that begin no later.
+        self._ends = {
+            partition: list(accumulate((last for _, last in sorted(own)), max)) for partition, own in ranges.items()
+        }
+
+    def hold(self, topic: str, partition: int, offset: int) -> bool:
+        """Whether a range holds the offset."""
+        at = TopicPartition(topic, partition)
+        before = bisect_right(self._starts.get(at, ()), offset)
+        return before > 0 and self._ends[at][before - 1] >= offset
+
+
+class _ApplicantErasure(NamedTuple):
+    """An erasure of an applicant: it erases what came to the journal before, and what was sent up to ``until_ms``."""
+
+    happening: Happening
+    applicant: str
+    until_ms: int
+    place: JournalPosition | None
 
 
 class History:
@@ -81,7 +114,12 @@ class History:
         self._by_identity: dict[tuple[str, int, int, str], Happening] = {}
         self.journal_partitions: set[int] = set()
         """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
-        self._refused_unnamed: list[DeadLetter] = []
+        self._refused_unnamed: defaultdict[TopicPartition, set[tuple[int, int]]] = defaultdict(set)
+        self._applied_ms: dict[tuple[str, str], int] = {}
+        self._applied_at: dict[tuple[str, str, int], JournalPosition] = {}
+        """When, and where in each journal partition, the application came first, by program and applicant."""
+        self._erasures: dict[tuple[str, int, int, int], _ApplicantErasure] = {}
+        """The erasures of any applicant, by their own position and the journal partition."""
 
     def feed(self, record: Record) -> None:
         """Read a record of any topic of the installation."""
@@ -100,23 +138,61 @@ class History:
     @property
     def happenings(self) -> list[Happening]:
         """All events so far, by event time."""
-        refused = {_place(happening) for happening in self._by_identity.values() if happening.kind == "dead-letter"}
+        by_identity = self._with_erasures()
+        refused = {_place(happening) for happening in by_identity.values() if happening.kind == "dead-letter"}
+        unnamed = _Places(self._refused_unnamed)
         seen: set[tuple[str | None, str, str]] = set()
         ordered = []
-        for happening in sorted(self._by_identity.values(), key=_when):
+        for happening in sorted(by_identity.values(), key=_when):
             if kinds[happening.kind].flow == "input":
-                identity = (happening.program, happening.kind, happening.id)
-                is_refused = _place(happening) in refused or self._is_refused_unnamed(happening)
+                identity, place = (happening.program, happening.kind, happening.id), _place(happening)
+                is_refused = place in refused or unnamed.hold(*place)
                 was_read, repeated = happening.was_read or is_refused, identity in seen
                 happening = happening._replace(was_read=was_read, refused=is_refused, repeated=repeated)
                 seen.add(identity)
             ordered.append(happening)
         return ordered
 
+    def _with_erasures(self) -> dict[tuple[str, int, int, str], Happening]:
+        """The events, with those that erase the application's applicant."""
+        found = dict(self._by_identity)
+        for (topic, partition, offset, journal), erasure in self._erasures.items():
+            if self._erases(erasure, journal):
+                identity = topic, partition, offset, ""
+                if identity not in found or erasure.happening.was_read:
+                    found[identity] = erasure.happening
+        return found
+
+    def _erases(self, erasure: _ApplicantErasure, journal: int) -> bool:
+        who = str(erasure.happening.program), erasure.applicant
+        first_ms, first = self._applied_ms.get(who), self._applied_at.get((*who, journal))
+        is_before = first is not None and erasure.place is not None and first < erasure.place
+        return is_before or (first_ms is not None and first_ms <= erasure.until_ms)
+
+    def _take(self, happening: Happening, entry: Entry | None, journal: int) -> Iterator[Happening]:
+        """The event, if it names the application. Of any application and applicant's erasure note who it is about."""
+        event = happening.event
+        if isinstance(event, Erasure) and event.applicant is not None:
+            if self._program in (None, event.program):
+                until_ms = happening.time_ms if entry is None or entry.clock_ms is None else entry.clock_ms
+                own = _ApplicantErasure(happening, event.applicant, until_ms, None if entry is None else entry.position)
+                self._erasures[*_place(happening), journal] = own
+            return
+        if not self._concerns(event):
+            return
+        if isinstance(event, Application) and isinstance(event.applicant, str):
+            who = event.program, event.applicant
+            self._applied_ms[who] = min(happening.time_ms, self._applied_ms.get(who, happening.time_ms))
+            if entry is not None:
+                at = (*who, journal)
+                self._applied_at[at] = min(entry.position, self._applied_at.get(at, entry.position))
+        yield happening
+
     def _sent(self, record: Record) -> Iterator[Happening]:
         """An event of an input topic. One that is no event becomes a dead letter."""
-        if self._may_name_it(record.value):
-            yield from (happening._replace(was_read=False) for happening in self._decoded(record))
+        if record.topic == self._topics.erasures or self._may_name_it(record.value):
+            for happening in self._decoded(record):
+                yield from self._take(happening._replace(was_read=False), None, NOT_JOURNALED)
 
     def _published(self, record: Record) -> Iterator[Happening]:
         """An event of an output topic, unless it is a repetition."""
@@ -125,26 +201,29 @@ class History:
             return
         if is_letter or self._may_name_it(record.value):
             for happening in self._decoded(record):
+                if not self._concerns(happening.event):
+                    continue
                 if not is_letter:
                     self.journal_partitions.add(record.partition)
                 yield happening
 
     def _decoded(self, record: Record) -> Iterator[Happening]:
-        """The event of a record, if it is one about the application."""
+        """The event of a record, if it is one."""
         decoded, attributes = self._decoder.read(record), read_headers(record.headers)
-        if decoded is not None and isinstance(attributes, CloudEvent) and self._concerns(decoded.event):
+        if decoded is not None and isinstance(attributes, CloudEvent):
             time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
             yield self._happening(time_ms, record, decoded.id, decoded.event)
 
     def _journaled(self, record: Record) -> Iterator[Happening]:
         """The inputs in a journal record, and the dead letters, which the topic of dead letters may have lost."""
         value = record.value or b""
-        if not self._may_name_it(value) and DEAD_LETTER_TYPE not in value:
+        if not self._may_name_it(value) and DEAD_LETTER_TYPE not in value and ERASURE_TYPE not in value:
             return
         for entry in read_entries(record):
             event = _public(entry)
-            if entry.source is not None and event is not None and self._concerns(event):
-                yield self._happening(entry.time_ms, _position(entry, entry.source), entry.id, event)
+            if entry.source is not None and event is not None:
+                happening = self._happening(entry.time_ms, _position(entry, entry.source), entry.id, event)
+                yield from self._take(happening, entry, record.partition)
 
     def _happening(self, time_ms: int, record: Record, id: str, event: Struct) -> Happening:
         kind, program = kinds.by_struct[type(event)].name, _program(event)
@@ -159,19 +238,12 @@ class History:
             return False
         if isinstance(event, DeadLetter):
             if event.value is None or event.count is not UNSET:
-                self._refused_unnamed.append(event)
+                last = event.offset if event.last_offset is UNSET else event.last_offset
+                self._refused_unnamed[TopicPartition(event.topic, event.partition)].add((event.offset, last))
             return self._letter_concerns(event)
         if isinstance(event, PromiseChange) and event.by == self._application:
             return True
         return getattr(event, "application", None) == self._application
-
-    def _is_refused_unnamed(self, happening: Happening) -> bool:
-        """Whether a dead letter without the record's value is about the event."""
-        return any(
-            (own.topic, own.partition) == (happening.topic, happening.partition)
-            and own.offset <= happening.offset <= (own.offset if own.last_offset is UNSET else own.last_offset)
-            for own in self._refused_unnamed
-        )
 
     def _letter_concerns(self, letter: DeadLetter) -> bool:
         named = fields_of(letter).get("application")

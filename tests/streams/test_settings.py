@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -142,3 +143,32 @@ def test_the_dead_letter_of_the_largest_record_fits_a_kafka_record() -> None:
 @pytest.mark.parametrize("settings", [WorkerSettings, SimulateSettings])
 def test_pages_are_served_on_this_machine_alone_unless_told_otherwise(settings):
     assert settings.names()["web_host"].default == "127.0.0.1"
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("flag", ["--max-future-seconds", "--max-age-days", "--tick-seconds"])
+def test_a_number_that_is_not_finite_is_refused_in_one_line(flag: str, value: str) -> None:
+    with pytest.raises(
+        UsageError, match=rf"^{flag} or ONWARD_\w+: input should be a finite number \(it is '{value}'\)$"
+    ):
+        worker(f"{flag}={value}")
+
+
+def test_every_number_with_a_fraction_has_an_end() -> None:
+    """Its milliseconds must not be more than a number can be."""
+    found = 0
+    for settings in every_settings(BrokerSettings):
+        assert settings.model_config["allow_inf_nan"] is False
+        for name, given in settings.model_fields.items():
+            if "float" in str(given.annotation):
+                found += 1
+                bounds = [getattr(one, "le", getattr(one, "lt", None)) for one in given.metadata]
+                assert any(bound is not None for bound in bounds), f"{settings.__name__}.{name}"
+    assert found >= 20
+
+
+def every_settings(of: type[BrokerSettings]) -> Iterator[type[BrokerSettings]]:
+    yield of
+    for own in of.__subclasses__():
+        yield from every_settings(own)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
-from onward.schemas.events import Application, Outcome
-from onward.streams.replay.history import History, state_of
+from onward.schemas.events import Application, Erasure, Outcome
+from onward.streams.records import TopicPartition
+from onward.streams.replay.history import History, _Places, state_of
 from onward.tests.streams.engine.rounds.stories import HOUR_MS
 from onward.tests.streams.engine.rounds.stories import story as rounds_story
 from onward.tests.support.pipeline import START_MS
@@ -23,6 +26,14 @@ def history(story, inputs=(), application="x", program=None):
     for record in inputs:
         found.feed(record)
     return found
+
+
+def erased(story, ms, **named):
+    return story.send("erasures", Erasure("loan", **named), ms, f"e-{ms}")
+
+
+def applies(story, name, ms, applicant):
+    return story.send("applications", Application("loan", name, dict(POOR), applicant), ms, f"a-{name}-{ms}")
 
 
 def kinds(found):
@@ -198,3 +209,51 @@ def test_an_output_that_is_published_twice_counts_once(story):
     [published] = story.run.broker.logs["recourse", 0]
     story.run.broker.logs["recourse", 0].append(published._replace(offset=1))
     assert kinds(history(story)).count("recourse") == 1
+
+
+@pytest.mark.parametrize(
+    ("applied_ms", "erased_ms", "first", "state"),
+    [
+        (0, MINUTE_MS, "application", "erased"),
+        # What is in the journal is erased, whatever time it says.
+        (2 * MINUTE_MS, MINUTE_MS, "application", "erased"),
+        # What was sent before the erasure, too.
+        (0, MINUTE_MS, "erasure", "erased"),
+        # Who comes back after the erasure stays.
+        (2 * MINUTE_MS, MINUTE_MS, "erasure", "waits for an outcome"),
+    ],
+)
+def test_who_was_erased_by_applicant_is_told_as_erased(tmp_path, applied_ms, erased_ms, first, state):
+    story = tape(tmp_path, **TIMED)
+    steps = [lambda: applies(story, "x", applied_ms, "Ada"), lambda: erased(story, erased_ms, applicant="Ada")]
+    sent = [step() for step in (steps if first == "application" else reversed(steps))]
+    sent += [applies(story, "y", 0, "Eve"), erased(story, erased_ms + 1, applicant="another")]
+    story.fold()
+    found = history(story, sent)
+    assert ("erasure" in kinds(found)) == (state == "erased")
+    assert state_of(found.happenings) == state
+    # The journal says where the worker left it out.
+    answered = any(answer.application == "x" for answer in story.answers())
+    assert answered == (first == "application" or state != "erased")
+    other = history(story, sent, application="y")
+    assert state_of(other.happenings) == "waits for an outcome"
+    assert "erasure" not in kinds(other)
+
+
+def test_an_erasure_by_applicant_that_no_worker_has_read_is_there(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    sent = [applies(story, "x", 0, "Ada")]
+    story.fold()
+    event = Erasure("loan", applicant="Ada")
+    sent.append(story.sender.record("erasures", event, time_ms=START_MS + MINUTE_MS, id="e"))
+    found = history(story, sent)
+    assert [(one.kind, one.was_read) for one in found.happenings][-1] == ("erasure", False)
+    assert state_of(found.happenings) == "waits for an outcome"
+
+
+@hypothesis.given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 6)), max_size=12), st.integers(0, 30))
+def test_an_offset_is_found_in_any_of_the_ranges_of_its_partition(ranges, offset):
+    own = {(first, first + more) for first, more in ranges}
+    places = _Places({TopicPartition("outcomes", 0): own})
+    assert places.hold("outcomes", 0, offset) == any(first <= offset <= last for first, last in own)
+    assert not places.hold("outcomes", 1, offset)
