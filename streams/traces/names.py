@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from .views import View, Views
@@ -43,7 +44,8 @@ class Names:
         self._numbers = [_as_numbers(name) for name in names]
         self._all = [(text, place) for place, texts in enumerate(self.texts) for text in texts]
         self._all += [(number, place) for place, numbers in enumerate(self._numbers) for number in numbers]
-        self._shortest = min((len(text) for text, _ in self._all), default=0)
+        self._all.sort(key=lambda one: len(one[0]))
+        self._sizes = [len(text) for text, _ in self._all]
 
     def found_in(self, content: bytes, is_file: bool = False, is_guess: bool = False) -> set[int]:
         """The places of the names that the content holds; ``UNSEARCHED`` too where it could not be searched whole.
@@ -54,9 +56,9 @@ class Names:
         views = Views(View(content, is_guess), is_file)
         for view in views:
             # Most content holds none of them in any neighbourhood, which is faster to see than words are.
-            if len(view.content) >= self._shortest:
-                held = {place for text, place in self._all if text in view.content}
-                found |= {place for place in held - found if self._is_in(place, view)}
+            short_enough = self._all[: bisect_right(self._sizes, len(view.content))]
+            held = {place for text, place in short_enough if text in view.content}
+            found |= {place for place in held - found if self._is_in(place, view)}
         return found if views.is_complete else found | {UNSEARCHED}
 
     def _is_in(self, place: int, view: View) -> bool:

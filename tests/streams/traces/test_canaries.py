@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import bz2
+import gzip
+import io
 import logging
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
 import msgspec
+import numpy as np
 import pytest
 from prometheus_client import generate_latest
 
@@ -20,6 +26,7 @@ from onward.streams.topics import plan
 from onward.streams.traces.names import Names
 from onward.streams.traces.search import Retention, Trace, TraceSearch
 from onward.streams.traces.snapshots import snapshot_files
+from onward.streams.worker.stages import Stage
 from onward.tests.streams.engine.promises.stories import promising
 from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, Tape
@@ -42,13 +49,18 @@ class Canary:
 
     @property
     def second(self) -> str:
-        """A later application, which follows the first."""
-        return f"canary-second-{self.number:02}"
+        """A later application, which follows the first; other letters stand beside a name in it."""
+        return f"客户{self.called}来电"
+
+    @property
+    def called(self) -> str:
+        """That name."""
+        return f"金丝雀{self.number:02}"
 
     @property
     def applicant(self) -> str:
-        """The person."""
-        return f"canary.who{self.number:02}@example.org"
+        """The person, under a name of 51 bytes: the byte of that length is a digit."""
+        return f"canary.who.has.a.name.of.fifty.bytes-{self.number:02}@example.org"
 
     @property
     def town(self) -> str:
@@ -68,7 +80,7 @@ class Canary:
     @property
     def words(self) -> list[str]:
         """All of that."""
-        return [self.application, self.second, self.applicant, self.town, repr(self.income), self.id]
+        return [self.application, self.second, self.applicant, self.town, repr(self.income), self.id, self.called]
 
 
 @dataclass
@@ -139,9 +151,15 @@ class World:
             self._applies(f"new-{day}", 0, f"person-{day}", 20.0 + day / 10)
             self.tape.tick(day * DAY_MS)
 
-    def fold(self) -> Path:
+    def fold(self, observe: Callable[[Stage], None] = lambda _: None) -> Path:
         """Fold the journal so far; return the ledger."""
-        return self.tape.fold()
+        asyncio.run(self.tape.folded("ledger", [self.tape.journal], observe))
+        return self.ledger
+
+    @property
+    def ledger(self) -> Path:
+        """The file of the ledger."""
+        return self.folder / "ledger" / f"{JOURNAL.topic}-{JOURNAL.partition}.sqlite"
 
     def answers_to_others(self) -> dict[str, list[bytes]]:
         """What was published about everybody else."""
@@ -230,10 +248,18 @@ def test_nothing_names_a_forgotten_person_after_retention(tmp_path, logged):
     world = World(tmp_path / "world")
     finder, address = Finder(world), tmp_path / "snapshots"
     world.live()
-    ledger = world.fold()
+    while_open = tmp_path / "open"
+
+    def copy(stage: Stage) -> None:
+        if stage is Stage.LEDGER_COMMITTED:
+            shutil.copytree(world.ledger.parent, while_open, dirs_exist_ok=True)
+
+    ledger = world.fold(copy)
+    assert any(path.stat().st_size for path in while_open.glob("*-wal"))
     snapshot(world, ledger, address, START_MS)
     for name, traces in (
         ("topics", finder.topics()),
+        ("open ledger", finder.files(while_open)),
         ("ledger", finder.files(ledger.parent)),
         ("snapshots", finder.snapshots(address, tmp_path / "copies")),
     ):
@@ -260,6 +286,19 @@ def test_nothing_names_a_forgotten_person_after_retention(tmp_path, logged):
     names = Names(finder.words)
     assert not names.found_in(metrics_of(world)), "metrics"
     assert not any(names.found_in(line.encode()) for line in logged), "logs"
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("wraps", [bytes, gzip.compress, bz2.compress, base64.b64encode], ids=lambda one: one.__name__)
+def test_rows_of_people_are_found_in_each_file_of_a_bundle(tmp_path, wraps):
+    finder = Finder(World(tmp_path / "world"))
+    people = [*map(Canary, CANARIES)]
+    words = [word.encode() for one in people for word in one.words if word != repr(one.income)]
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, words=np.array(words), incomes=np.array([one.income for one in people]))
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "rows").write_bytes(wraps(arrays.getvalue()))
+    assert finder.canaries(finder.files(tmp_path / "bundle")) == set(finder.words)
 
 
 @pytest.mark.attack
