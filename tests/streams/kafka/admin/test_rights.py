@@ -27,11 +27,12 @@ from onward.schemas.events import Application
 from onward.streams.cli import main
 from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin import rights
-from onward.streams.kafka.admin.offsets import partition_offsets
+from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
 from onward.streams.kafka.admin.preflight import preflight
 from onward.streams.kafka.admin.rights import check_rights, worker_rights
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.consume.between import records_between
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.kafka.service import run_service
@@ -225,6 +226,10 @@ async def test_a_refused_right_is_named_by_every_client(owner, user):
         assert "create" not in str(raised.value)
     with pytest.raises(BrokerError, match="may not DESCRIBE topics recourse"):
         await preflight(user, ["recourse"])
+    await allow(owner, user, {"recourse": ("DESCRIBE",)})
+    between = PartitionOffsets("recourse", 0, 0, 1, None)
+    with pytest.raises(BrokerError, match="this user may not READ topic recourse"):
+        await asyncio.to_thread(lambda: list(records_between(user, [between], lambda _: None)))
     await allow(owner, user, {"recourse": ("READ",), "journal": ("WRITE",)})
     with pytest.raises(BrokerError, match="this user may not DESCRIBE group onward"):
         partition_offsets(user, ["recourse"], of_group=True)
