@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import bz2
 import gzip
@@ -26,6 +27,7 @@ from onward.streams.records import Record
 from onward.streams.settings import BrokerSettings
 from onward.streams.snapshots.store import Snapshots
 from onward.tests.support.installations import TOPICS
+from onward.tests.support.raw_batches import NO_NAME, batch, send
 from onward.tests.support.tape import DAY_MS, JOURNAL, TIMED, tape
 
 NAME = "canary Zoë"
@@ -150,6 +152,13 @@ def test_snapshots_below_the_state_folder_may_stay_as_long_as_others(broker, cap
         assert code == 0
         assert {trace["note"] for trace in found["traces"]} == {"table cases", "table timers"}
     assert verified(broker, capsys, *state)[0] == 1
+
+
+@pytest.mark.attack
+def test_a_header_whose_name_is_not_utf_8_hides_no_other(broker, capsys):
+    headers = [(b"trace", NAME.encode()), (NO_NAME, b"nobody")]
+    asyncio.run(send(broker.options(), TOPICS.applications, batch([b"{}"], [headers], now_ms())))
+    assert [trace["note"] for trace in verified(broker, capsys)[1]["traces"]] == ["header trace"]
 
 
 @pytest.mark.attack
