@@ -81,7 +81,7 @@ def _print(history: ApplicationHistory, taught: TaughtByEvent) -> None:
         where = "a record that names no program" if program is None else f"program {program}"
         lines = [printable(f"{history.application} in {where}")]
         for happening in own:
-            lines += map(printable, in_words(happening, _shares(happening, taught)))
+            lines += map(printable, in_words(happening, _shares(happening, taught), is_cut=bool(history.cut)))
         lines += [f"state: {state_of(own)}"] if program else []
         lines += history.missing(own)
         console.out("\n".join(lines), highlight=False)

@@ -259,8 +259,10 @@ class History:
 def state_of(happenings: list[Happening]) -> str:
     """Where an application stands after these events of one program, in words."""
     events = [happening.event for happening in happenings]
-    if any(one.kind == "erasure" and one.was_read and not one.refused for one in happenings):
-        return "erased"
+    erasures = [one for one in happenings if one.kind == "erasure" and not one.refused]
+    if erasures:
+        is_done = any(one.was_read for one in erasures)
+        return "erased" if is_done else "to be erased; erased where the journal no longer holds the erasure"
     promise = _promise(events)
     return _state(happenings, events) + (f"; {promise}" if promise else "")
 

@@ -35,12 +35,15 @@ WHY: Mapping[PromiseReason, str] = {
 INDENT = " " * 4
 
 
-def in_words(happening: Happening, taught: Shares) -> Iterator[str]:
-    """An event as one line, and a line for each option of a recourse or question, and for all of which it taught."""
+def in_words(happening: Happening, taught: Shares, *, is_cut: bool) -> Iterator[str]:
+    """An event as one line, and a line for each option of a recourse or question, and for all of which it taught.
+
+    ``is_cut`` says that the journal may have held it.
+    """
     event = happening.event
     kind = event.fate if isinstance(event, Reward) else happening.kind
     where = f"{happening.topic}/{happening.partition}@{happening.offset}"
-    yield f"{format_time(happening.time_ms)}  {kind:<14} {where:<20} {facts(happening)}{_notes(happening)}"
+    yield f"{format_time(happening.time_ms)}  {kind:<14} {where:<20} {facts(happening)}{_notes(happening, is_cut)}"
     if isinstance(event, Recourse):
         yield from (f"{INDENT}{option.id}. {option.in_words(event.execution_source)}" for option in event.options)
     elif isinstance(event, Question):
@@ -49,11 +52,12 @@ def in_words(happening: Happening, taught: Shares) -> Iterator[str]:
         yield f"{INDENT}learned of {name}: {before:.1%} of people before, {after:.1%} after"
 
 
-def _notes(happening: Happening) -> str:
+def _notes(happening: Happening, is_cut: bool) -> str:
+    unread = "not in what is left of the journal" if is_cut else "not read by a worker yet"
     notes = {
         "sent again": happening.repeated,
         "refused": happening.refused,
-        "not read by a worker yet": not happening.was_read,
+        unread: not happening.was_read,
     }
     holding = [note for note, holds in notes.items() if holds]
     return f" ({', '.join(holding)})" if holding else ""
