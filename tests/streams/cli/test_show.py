@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from onward.schemas.events import Application, ModelDecision, Outcome
+from onward.schemas.events import Application, Decision, ModelDecision, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams import cli
 from onward.streams.cli import show
-from onward.streams.cli.display.happenings import INDENT
+from onward.streams.cli.display.happenings import INDENT, in_words
 from onward.streams.cli.process.application_history import ApplicationHistory
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
-from onward.streams.replay.history import History
+from onward.streams.replay.history import Happening, History
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.questions import stories as asked
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
@@ -253,3 +253,11 @@ def test_a_reader_of_some_partitions_reads_no_other(broker: EmbeddedBroker) -> N
         while not reader.caught_up:
             found += [record.value for record in reader.poll(1)]
     assert found == [b"1"]
+
+
+@pytest.mark.parametrize(
+    ("is_cut", "note"), [(False, "not read by a worker yet"), (True, "not in what is left of the journal")]
+)
+def test_what_the_journal_does_not_hold_may_have_been_cut(is_cut: bool, note: str) -> None:
+    unread = Happening(0, "decision", "decisions", 0, 3, "d", "loan", Decision("loan", "ada", False), was_read=False)
+    assert next(in_words(unread, {}, is_cut=is_cut)).endswith(f"rejected ({note})")
