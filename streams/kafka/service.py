@@ -54,8 +54,6 @@ SNAPSHOT_CHECK_SECONDS = 10.0
 """Seconds between two checks for ledgers whose snapshot is due."""
 WIDTH_CHECK_SECONDS = 20.0
 """Seconds between two checks that nobody has added partitions to the journal."""
-CLOCK_SKEW_MS = 3_600_000
-"""By which the clocks of two workers may differ: what one has journaled, another must not take for forged."""
 GARBAGE_OBJECTS = 100_000
 """New objects between two collections. Chunks make many objects and no cycles: with Python's default of 700, garbage
 collection took a third of the engine's time."""
@@ -221,7 +219,6 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         min(CUT_SECONDS, settings.snapshot_minutes * 60),
         None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command),
         frozenset(_place(place) for place in settings.skip),
-        _limits(settings).far_future_ms + CLOCK_SKEW_MS,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from ..errors import UsageError
@@ -20,7 +19,6 @@ log = logging.getLogger(__name__)
 class JournalGate:
     """Refuses forged records, and leaves out those of ``skipped``, by partition and offset, that were refused.
 
-    A record that moves time by more than ``far_future_ms`` beyond the worker's clock is refused as long as it does.
     ``width`` is the number of partitions of the journal, ``wait_until_valid`` returns while the worker may write.
     """
 
@@ -33,13 +31,12 @@ class JournalGate:
         clock_ms: Callable[[], int],
         wait_until_valid: Callable[[], Awaitable[None]],
         skipped: Collection[tuple[int, int]] = (),
-        far_future_ms: float = math.inf,
     ) -> None:
         self._publisher = publisher
         self._clock_ms = clock_ms
         self._wait_until_valid = wait_until_valid
         self._skipped = skipped
-        self._sources = LineSources(topics, publisher, lambda: clock_ms() + far_future_ms)
+        self._sources = LineSources(topics, publisher)
 
     async def open(self, journal: TopicPartition, begin: int, end: int) -> ForgedRecords:
         """What the journal says of forged records, read from ``begin`` to ``end``; say there what is to be skipped.
@@ -77,10 +74,7 @@ class JournalGate:
                 return
             if fault.source is not None:
                 await check_input(fault.source)
-            if fault.passes:
-                forged.refuse(offset, fault.why)
-            else:
-                await self._refuse(journal, offset, fault, forged)
+            await self._refuse(journal, offset, fault, forged)
         forged.check(journal, offset)
 
     async def _refuse(self, journal: TopicPartition, offset: int, fault: Fault, forged: ForgedRecords) -> None:

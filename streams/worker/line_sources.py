@@ -6,34 +6,25 @@ offset that the partition does not have yet would so make it drop the real recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...schemas.events import Tick
 from ..journal.entries import Entry
 from ..records import Publisher, TopicPartition
-from ..topics import DAY_MS, Topics
+from ..topics import Topics
 
 
 class Fault(NamedTuple):
-    """Why ingest cannot have written a line, and the input partition that ends before it; None for other faults.
-
-    One that ``passes`` is seen by the worker's clock alone, and later not any more.
-    """
+    """Why ingest cannot have written a line, and the input partition that ends before it; None for other faults."""
 
     why: str
     source: TopicPartition | None = None
-    passes: bool = False
 
 
 class LineSources:
-    """Holds lines against the ends of the inputs. The broker is asked only where a line is beyond the ends so far.
+    """Holds lines against the ends of the inputs. The broker is asked only where a line is beyond the ends so far."""
 
-    No line may move a clock beyond ``latest_ms`` in event time, as of now.
-    """
-
-    def __init__(self, topics: Topics, publisher: Publisher, latest_ms: Callable[[], float]) -> None:
-        self._latest_ms = latest_ms
+    def __init__(self, topics: Topics, publisher: Publisher) -> None:
         self._inputs = frozenset(topics.ingested)
         self._publisher = publisher
         self._ends: dict[TopicPartition, int] = {}
@@ -41,7 +32,7 @@ class LineSources:
     async def fault(self, entries: Sequence[Entry]) -> Fault | None:
         """What is wrong with the first line that ingest cannot have written; None where it may have written all."""
         beyond = list(self._beyond(entries))
-        return (await self._unread(beyond) if beyond else None) or self._ahead(entries)
+        return await self._unread(beyond) if beyond else None
 
     async def _unread(self, beyond: Sequence[Entry]) -> Fault | None:
         for entry in beyond:
@@ -69,21 +60,6 @@ class LineSources:
                 last, end = source, self._ends.get(source, 0)
             if not 0 <= entry.source_offset < end:
                 yield entry
-
-    def _ahead(self, entries: Iterable[Entry]) -> Fault | None:
-        latest = self._latest_ms()
-        for entry in entries:
-            body = entry.body
-            if entry.kind.clocks:
-                time_ms = entry.time_ms if entry.clock_ms is None else entry.clock_ms
-            elif isinstance(body, Tick):
-                time_ms = max((source.time_ms for source in body.sources if source.time_ms is not None), default=0)
-            else:
-                continue
-            if time_ms > latest:
-                days = (time_ms - latest) / DAY_MS
-                return Fault(f"a line moves time {days:.1f} days further than this worker's clock allows", passes=True)
-        return None
 
     async def _impossible(self, entry: Entry) -> str | None:
         """Why a line cannot have been read from where it says, whatever is there."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -89,8 +88,7 @@ class ProcessorConfig:
     ``cut_seconds``; none where it is None. Before, they are kept in an ``archive``, if there is one. At most
     ``portion_entries`` events are folded, published and committed together; more where one journal record holds more.
     ``accepted`` lists the models and changed specs that the journal may hold; None for any. ``skipped`` are records of
-    the journal that were refused and are left out, by partition and offset. A record that moves time by more than
-    ``far_future_ms`` beyond the worker's clock is refused.
+    the journal that were refused and are left out, by partition and offset.
     """
 
     directory: Path
@@ -103,7 +101,6 @@ class ProcessorConfig:
     cut_seconds: float = CUT_SECONDS
     archive: Archive | None = None
     skipped: frozenset[tuple[int, int]] = frozenset()
-    far_future_ms: float = math.inf
 
 
 @dataclass
@@ -181,8 +178,7 @@ class PartitionProcessor:
             config.cut_seconds,
             archiver,
         )
-        forgeries = config.skipped, config.far_future_ms
-        self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, *forgeries)
+        self._gate = JournalGate(topics, publisher, clock_ms, wait_until_valid, config.skipped)
         self._partitions: dict[int, _Partition] = {}
         self._opening: frozenset[int] = frozenset()
         self._folding = asyncio.Lock()
