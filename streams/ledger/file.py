@@ -39,8 +39,9 @@ _PAGES = 4096
 """Pages that are copied in one go: 16 MiB."""
 _WAL, _SHM = "-wal", "-shm"
 _COPY, _DAMAGED = ".copy", ".damaged-"
-_COPY_OF = re.compile(r"\.[0-9a-f]{8}" + re.escape(_COPY))
-_OWN = re.compile(rf"({_COPY_OF.pattern}|{re.escape(_DAMAGED)}\d{{8}}T\d{{6}}\.\d{{6}}Z)?({_WAL}|{_SHM})?", re.ASCII)
+_COPY_NAME = r"\.[0-9a-f]{8}" + re.escape(_COPY)
+_COPY_OF = re.compile(_COPY_NAME)
+_OWN = re.compile(rf"({_COPY_NAME}|{re.escape(_DAMAGED)}\d{{8}}T\d{{6}}\.\d{{6}}Z)?({_WAL}|{_SHM})?", re.ASCII)
 """How the names go on, behind that of a ledger, of all files that are made here. Others are their operators' own."""
 
 

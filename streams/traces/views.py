@@ -18,7 +18,7 @@ _EXPANSION = 64
 _FILE_EXPANSION = 16
 
 _ESCAPE = re.compile(
-    rb'(?:\\u[0-9a-fA-F]{4})+|\\x[0-9a-fA-F]{2}|\\["\\/bfnrt]|\x1b\[[0-9;?]*[A-Za-z]|(?:%[0-9a-fA-F]{2})+'
+    rb'(?:\\u[0-9a-fA-F]{4})+|\\x[0-9a-fA-F]{2}|\\["\\/bfnrt]|\x1b\x5b[0-9;?]*[A-Za-z]|(?:%[0-9a-fA-F]{2})+'
 )
 _WHITE = {b"b": b" ", b"f": b" ", b"n": b"\n", b"r": b"\n", b"t": b"\t"}
 _RUN = re.compile(rb"[A-Za-z0-9+/_-]{8,}")

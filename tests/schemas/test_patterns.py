@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SMALL, LIMIT = 2_048, 262_144
 """Bytes of the texts that are tried first, and of a record at most."""
-MADE_OF_NAMES = {"streams/ledger/file.py": 1, "streams/traces/names.py": 2}
+MADE_OF_NAMES = {"streams/ledger/file.py": 1, "streams/traces/names.py": 1}
 """Patterns of escaped names that an operator gives, by file: they are not made in a module."""
 SLOWEST, MOST_TEXTS = 3, 1_000
 FACTOR = 30

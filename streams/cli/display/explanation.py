@@ -76,8 +76,8 @@ def explain(
     program: str,
     happenings: list[Happening],
     considered: Sequence[ConsideredOption] | None,
-    withheld: Sequence[str] | None,
-    missing: Sequence[str],
+    withheld: Sequence[str] | None = None,
+    missing: Sequence[str] = (),
 ) -> Explanation:
     """The explanation of an application by the events of one program; ``missing`` is what else is not known."""
     used = [one for one in happenings if not one.repeated and not one.refused]

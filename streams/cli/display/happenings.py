@@ -35,7 +35,7 @@ WHY: Mapping[PromiseReason, str] = {
 INDENT = " " * 4
 
 
-def in_words(happening: Happening, taught: Shares, *, is_cut: bool) -> Iterator[str]:
+def in_words(happening: Happening, taught: Shares, *, is_cut: bool = False) -> Iterator[str]:
     """An event as one line, and a line for each option of a recourse or question, and for all of which it taught.
 
     ``is_cut`` says that the journal may have held it.
