@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -52,8 +53,8 @@ class ScenarioEnv:
     The sender runs for ``seconds``, at ``turns_per_second``, out of order if ``is_shuffled``. At the end the scenario
     is given up when nothing has changed for ``stall_seconds``. ``random`` draws the faults. ``zombies`` counts workers
     that were suspended until another worker had taken their partitions over. ``refused`` counts good records that
-    became dead letters. A scenario sets ``may_refuse_records`` or ``may_damage_snapshots`` where that is no surprise.
-    It adds to ``expired`` the input records that it has deleted: nothing need come of them.
+    became dead letters, by reason. A scenario sets ``may_refuse_records`` or ``may_damage_snapshots`` where that is no
+    surprise. It adds to ``expired`` the input records that it has deleted: nothing need come of them.
     """
 
     context: SuiteContext
@@ -64,7 +65,7 @@ class ScenarioEnv:
     stall_seconds: float = STALL_SECONDS
     clock: Callable[[], float] = time.monotonic
     zombies: int = 0
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter[str])
     may_refuse_records: bool = False
     may_damage_snapshots: bool = False
     expired: list[Record] = field(default_factory=list)
@@ -229,7 +230,7 @@ class ScenarioEnv:
         expected_names = expected_outputs(self.context.programs, self.topics, inputs, PARTITIONS)
         observed = observe_outputs(expected_names, self.topics, outputs)
         findings.lost |= observed.missing
-        self.refused = len(observed.refused)
+        self.refused = Counter(observed.refused.values())
         states = self._states()
         journal = self.read([self.topics.journal]) if self._recorder is None else self._recorder.finish()
         positions = {position for position, _ in states.values()}

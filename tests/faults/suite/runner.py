@@ -55,7 +55,8 @@ def run_scenario(context: SuiteContext, scenario: Scenario, seconds: float) -> R
             env.settle()
             findings = env.check()
         if env.refused and not env.may_refuse_records:
-            env.surprises.append(f"{env.refused} good records became dead letters")
+            why = ", ".join(f"{reason} {count}" for reason, count in env.refused.most_common())
+            env.surprises.append(f"{env.refused.total()} good records became dead letters: {why}")
         if not all(env.listed_snapshots()):
             env.surprises.append("a partition has no snapshot to compare")
         result = _result(env, findings, started)
@@ -102,7 +103,7 @@ def _result(env: ScenarioEnv, findings: Findings, started: float) -> Result:
         duplicates=findings.duplicates,
         conflicting=len(findings.conflicting),
         state_equal=findings.state_equal,
-        refused=env.refused,
+        refused=env.refused.total(),
         ends={str(code): times for code, times in sorted(exits.items()) if code != -signal.SIGKILL},
         surprises=[*env.surprises, *(line for group in env.groups for line in group.surprises)],
     )

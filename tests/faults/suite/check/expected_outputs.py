@@ -90,10 +90,18 @@ class ExpectedOutputs:
 
 @dataclass
 class ObservedOutputs:
-    """The names of required outputs that are ``missing``, and of answers that became dead letters (``refused``)."""
+    """The names of required outputs that are ``missing``, and of those ``refused`` the reason of the dead letter."""
 
     missing: set[str] = field(default_factory=set)
-    refused: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def lack(self, name: str, positions: set[RecordPosition], dead_letters: Mapping[RecordPosition, str]) -> None:
+        """Note an output that is not there, due for the inputs at these positions."""
+        reasons = sorted({dead_letters[position] for position in positions & dead_letters.keys()})
+        if reasons:
+            self.refused[name] = ", ".join(reasons)
+        else:
+            self.missing.add(name)
 
 
 def expected_outputs(
@@ -156,7 +164,7 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
     steps: dict[tuple[str, int], int] = defaultdict(int)
     closed: set[str] = set()
     rewarded_outcomes: set[str] = set()
-    dead_letters: set[RecordPosition] = set()
+    dead_letters: dict[RecordPosition, str] = {}
     receipts: set[str] = set()
     promised = ObservedPromises(expected.erased)
     for record in outputs:
@@ -180,25 +188,28 @@ def observe_outputs(expected: ExpectedOutputs, topics: Topics, outputs: Iterable
             letter = _dead_letter(value)
             last = letter.offset if letter.last_offset is msgspec.UNSET else letter.last_offset
             every = range(letter.offset, last + 1)
-            dead_letters.update(RecordPosition(letter.topic, letter.partition, offset) for offset in every)
+            at = (RecordPosition(letter.topic, letter.partition, offset) for offset in every)
+            dead_letters |= dict.fromkeys(at, letter.reason)
         elif record.topic not in (topics.increments, topics.questions):
             promised.add(record, topics)
     required = {**expected.answers, **{one: expected.decided.get(one, set()) for one in promised.rejected}}
-    observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters})
+    observed = ObservedOutputs({_dead_letter_name(position) for position in expected.poison - dead_letters.keys()})
     observed.missing |= expected.receipts - receipts
     for identity, positions in required.items():
         if identity not in answers:
-            (observed.refused if positions & dead_letters else observed.missing).add(identity)
+            observed.lack(identity, positions, dead_letters)
     for identity, positions in expected.decided.items():
         if identity not in promised.decisions:
             name = f"model-decision/{identity.removeprefix(ANSWER)}"
-            (observed.refused if positions & dead_letters else observed.missing).add(name)
+            observed.lack(name, positions, dead_letters)
     observed.missing |= promised.faults(answers)
     observed.missing |= promised.open_options
     observed.missing |= {
         f"outcome/{identity}"
         for identity, outcome in expected.outcomes.items()
-        if outcome.answer in answers and identity not in rewarded_outcomes and not outcome.positions & dead_letters
+        if outcome.answer in answers
+        and identity not in rewarded_outcomes
+        and not outcome.positions & dead_letters.keys()
     }
     observed.missing |= {
         f"reward/{answer.program}/{answer.application}"
