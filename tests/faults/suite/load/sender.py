@@ -18,8 +18,8 @@ from onward.tests.faults.suite.load.applicants import InputRecord, PlannedEvent
 
 _DELIVERY_MS = 600_000
 _BEAT_SECONDS = 0.1
-_EXTENDED_SHARE = 0.2
-"""The share of the rate after ``seconds``: waiting for a slow machine must not pile up work for it."""
+_EXTENDED_RATE = 6.0
+"""Turns a second after ``seconds``, whatever the rate was: waiting for a slow machine must not pile up work for it."""
 _SHUFFLED_SECONDS = 0.4
 """Limit of disorder in event time within a partition: below every program's ``lateness``."""
 
@@ -122,4 +122,4 @@ class Sender:
     def _turn_seconds(self, number: int) -> float:
         """Return when a turn is due, in seconds after the start."""
         over = number - self._rate * self._seconds
-        return number / self._rate if over < 0 else self._seconds + over / (_EXTENDED_SHARE * self._rate)
+        return number / self._rate if over < 0 else self._seconds + over / _EXTENDED_RATE
