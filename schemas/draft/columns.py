@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,10 +21,15 @@ LARGEST_EXACT = 2**53
 
 @dataclass(frozen=True)
 class Column:
-    """One column. ``cells`` (n) are without spaces around them."""
+    """One column. ``cells`` (n) are without spaces around them. ``codes`` are numbers that stand for "no value"."""
 
     name: str
     cells: tuple[str, ...]
+    codes: tuple[int, ...] = ()
+
+    def without(self, codes: Iterable[int]) -> Column:
+        """The column with every cell that holds one of these numbers read as one without a value."""
+        return replace(self, codes=tuple(codes))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -38,7 +43,8 @@ class Column:
         numbers = [_as_float(value) for value in values if not isinstance(value, str)]
         if len(numbers) < len(values) or np.isnan(numbers).all():
             return None
-        return np.array(numbers)
+        found = np.array(numbers)
+        return np.where(np.isin(found, self.codes), np.nan, found) if self.codes else found
 
     @cached_property
     def given(self) -> Mask:

@@ -1,0 +1,88 @@
+"""Numbers of a column that stand for "no value", such as -9, 98 or 999999: they stand apart from the amounts.
+
+No list of known codes decides. A code recurs, is whole and not round, and lies farther from the amounts than these lie
+from each other; or it is the only kind of number below 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Column, Floats
+
+Counts = NDArray[np.intp]
+
+MOST = 10
+"""Most codes on one side of the amounts. More are amounts themselves."""
+FEWEST_AMOUNTS = 3
+"""Different amounts without which nothing can stand apart."""
+FEWEST_CELLS = 5
+"""Cells that hold codes above the amounts, where their digits do not speak for it."""
+RANGES_APART = 3.0
+"""How far such codes are above the amounts: so many times what these differ."""
+TIMES_BELOW = 3.0
+"""Amounts that reach so many times as far as the numbers below 0 are no scale around 0."""
+ROUND = 10
+
+
+def codes_of(column: Column) -> tuple[int, ...]:
+    """The numbers of a column that seem to stand for "no value", from the least; none in a column of texts.
+
+    They are what a draft writes as ``not_given``. ``Column.without`` gives the column with these cells empty, of which
+    bounds, steps and directions are to be made. 0 is never among them: it may be an amount, and often is.
+
+    Examples
+    --------
+    >>> codes_of(Column("late_payments", ("0", "1", "2", "0", "98", "4", "98", "98", "96", "96")))
+    (96, 98)
+    >>> codes_of(Column("balance", ("0", "-35", "700", "-120", "90")))
+    ()
+    """
+    distinct, counts = np.unique(column.values, return_counts=True)
+    if not len(distinct) or not np.isfinite(distinct).all():
+        return ()
+    codes = [*_below(distinct, counts), *_above(distinct[distinct >= 0], counts[distinct >= 0])]
+    return tuple(int(code) for code in codes)
+
+
+def _below(distinct: Floats, counts: Counts) -> list[float]:
+    """The numbers below 0, where they are codes."""
+    negative, amounts = distinct[distinct < 0], distinct[distinct >= 0]
+    if not 0 < len(negative) <= MOST or len(amounts) < 2 or not _are_whole(negative):
+        return []
+    recurs = counts[: len(negative)] > 1
+    codes = [
+        _is_digit_repeated(-code) or (again and code % ROUND) for code, again in zip(negative, recurs, strict=True)
+    ]
+    if not all(codes):
+        return []
+    stands_apart = amounts[0] - negative[-1] > np.median(np.diff(amounts))
+    reaches_far = amounts[-1] >= TIMES_BELOW * -negative[0] and len(negative) < FEWEST_AMOUNTS
+    found: list[float] = negative.tolist()
+    return found if stands_apart or reaches_far else []
+
+
+def _above(distinct: Floats, counts: Counts) -> list[float]:
+    """The largest numbers, as many of them as are codes; none of the numbers is below 0."""
+    for number in range(min(MOST, len(distinct) - FEWEST_AMOUNTS), 0, -1):
+        codes, amounts = distinct[-number:], distinct[:-number]
+        recurring = counts[-number:]
+        if not _are_whole(codes) or recurring.min() < 2:
+            continue
+        gap = codes[0] - amounts[-1]
+        by_digits = all(_is_digit_repeated(code) and code > ROUND for code in codes) and gap > np.diff(amounts).max()
+        is_far = gap > RANGES_APART * np.ptp(amounts) and recurring.sum() >= FEWEST_CELLS
+        if by_digits or (is_far and np.all(codes % ROUND)):
+            found: list[float] = codes.tolist()
+            return found
+    return []
+
+
+def _are_whole(numbers: Floats) -> bool:
+    return bool(np.equal(numbers, np.floor(numbers)).all())
+
+
+def _is_digit_repeated(code: float) -> bool:
+    """Whether a number above 0 is one digit, or the same one again and again, such as 9, 88 or 666."""
+    return len(set(str(int(code)))) == 1
