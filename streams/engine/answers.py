@@ -312,7 +312,7 @@ def _recourse(
     case.options = tuple(
         [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
     )
-    closes_at = _start_window(case, program, shard)
+    closes_at = _start_window(case, program, shard, fold)
     batch = under_learned_preferences(assessment.rejected_batch, program, shard.number, fold.state)
     serves = satisfaction_of(batch, [option.index for option in selected], program)
     if serves is not None:
@@ -337,13 +337,13 @@ def _recourse(
     )
 
 
-def _start_window(case: Case, program: Program, shard: Shard) -> str | None:
+def _start_window(case: Case, program: Program, shard: Shard, fold: Fold) -> str | None:
     """Open the case until its window ends; return the event time of that, None where the window counts steps."""
     if program.window_ms is None:
         assert program.window_steps is not None, "a window counts steps or event time"
         case.wait(OPEN, shard.step + program.window_steps)
         return None
-    case.deadline_ms = case.time_ms + program.window_ms
+    case.deadline_ms = fold.begin_ms(case.key, case.time_ms, program.window_ms, program) + program.window_ms
     case.wait(OPEN, case.deadline_ms + program.lateness_ms)
     return format_time(case.deadline_ms)
 

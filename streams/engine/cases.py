@@ -175,6 +175,10 @@ class Case(Struct, gc=False, array_like=True):
         """Whether its timer is one of steps."""
         return self.status is OPEN and self.deadline_ms is None
 
+    def is_over(self, time_ms: int) -> bool:
+        """Whether its window of event time had ended before this time: its last millisecond belongs to it."""
+        return self.deadline_ms is not None and time_ms > self.deadline_ms
+
     def wait(self, status: Status, due: int) -> None:
         """Let it wait in this way until its timer is due, or an event comes."""
         self.status, self.due = status, due

@@ -217,6 +217,18 @@ class Fold:
         begins_ms = time_ms if watermark_ms is None else max(time_ms, watermark_ms)
         return begins_ms + (program.retention_ms if kept_ms is None else kept_ms)
 
+    def begin_ms(self, key: CaseKey, time_ms: int, length_ms: int, program: Program) -> int:
+        """The event time from which a window, promise or question of this length counts that the entry begins.
+
+        That is ``time_ms``; the watermark where it would be over already, as it is for history that is sent again: a
+        window that nothing could fall into says nothing about the person.
+        """
+        watermark_ms = self.state.watermark_ms(program)
+        if watermark_ms is None or self.entry.key != key:
+            return time_ms
+        is_over = max(time_ms, self.entry.time_ms) + length_ms + program.lateness_ms < watermark_ms
+        return watermark_ms if is_over else time_ms
+
     # --- events without a case -------------------------------------------------------------------------------------
 
     def was_processed(self, entry: Entry) -> bool:

@@ -73,7 +73,7 @@ def _apply_to_recourse(entry: Entry, event: Answer, case: Case, fold: Fold) -> t
     if case.picked is not None and case.picked.place == place:
         fold.count("duplicates", "answer")
         return None
-    if case.status is not OPEN or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
+    if case.status is not OPEN or case.is_over(entry.time_ms):
         return "recourse_closed", f"the recourse of application {application!r} is closed: no answer changes it"
     try:
         pick(entry, case, place, program, fold)

@@ -41,7 +41,8 @@ def open_options(
         end_options(namesake, namesake.options, "superseded", case.time_ms, fold, **fields)
     path = fold.change(PromiseState, program).path
     shard = fold.state.shard(program, case.shard)
-    until_ms = case.time_ms + program.valid_for_ms
+    length_ms = program.valid_for_ms
+    until_ms = fold.begin_ms(case.key, case.time_ms, length_ms, program) + length_ms
     limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())
     promise = PromisedOptions(case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, limit)
     open_promise(promise, fold)

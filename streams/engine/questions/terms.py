@@ -88,7 +88,9 @@ class QuestionTerms(Terms):
         """Nothing has been asked yet."""
         preferences = learned_preferences(fold.state, self.program.name, case.shard)
         believed = b"" if preferences is None else preferences.shares.tobytes()
-        return QuestionLog((), b"", 0, case.time_ms + self.program.answer_ms, believed)
+        length_ms = self.program.answer_ms
+        expires_ms = fold.begin_ms(case.key, case.time_ms, length_ms, self.program) + length_ms
+        return QuestionLog((), b"", 0, expires_ms, believed)
 
     def _ask(self, case: Case, asked: QuestionLog, dialogue: Dialogue, belief: Belief, fold: Fold) -> None:
         """Publish the next question, and let the case wait for its answer."""

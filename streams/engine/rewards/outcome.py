@@ -73,7 +73,7 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
         fold.remember(entry)
         detail = f"the recourse of application {application!r} has its outcome already"
         fold.dead_letter(entry, "already_has_outcome", detail)
-    elif case.status is CENSORED or (case.deadline_ms is not None and entry.time_ms > case.deadline_ms):
+    elif case.status is CENSORED or case.is_over(entry.time_ms):
         late(entry, case, option, fold)
     else:
         shard = fold.state.shard(program, case.shard)

@@ -31,6 +31,38 @@ def test_a_window_of_event_time_is_exact(tmp_path, clock, outcome, fates):
         assert headers["ce_time"].decode() == format_time(START_MS + 30 * MINUTE_MS)
 
 
+def test_an_answer_counts_to_the_last_millisecond_of_the_window_too(tmp_path):
+    story = tape(tmp_path, **TIMED)
+    for name, ms in (("x", 30 * MINUTE_MS), ("y", 30 * MINUTE_MS + 1)):
+        story.applies(name)
+        story.says(name, ms, "1")
+    story.fold()
+    assert story.reasons() == ["recourse_closed"]
+
+
+@pytest.mark.parametrize(
+    ("late", "counts_from"),
+    [(35 * MINUTE_MS, 0), (35 * MINUTE_MS + 1, 35 * MINUTE_MS + 1), (700 * DAY_MS, 700 * DAY_MS)],
+    ids=["as late as may be", "a millisecond later", "years later"],
+)
+def test_a_window_that_would_be_over_counts_from_the_arrival(tmp_path, late, counts_from):
+    story, length = tape(tmp_path, **TIMED), 30 * MINUTE_MS
+    story.run.clock_ms = lambda: START_MS + 1000 * DAY_MS
+    story.tick(late)
+    for name in ("reported", "silent", "denied"):
+        story.applies(name)
+    story.tick(late)
+    story.outcome("reported", MINUTE_MS)
+    story.outcome("denied", counts_from + length, "not_improved")
+    story.tick(counts_from + length + 5 * MINUTE_MS)
+    story.fold("open")
+    assert {answer.closes_at for answer in story.answers()} == {format_time(START_MS + counts_from + length)}
+    assert [(one.application, one.reward) for one in story.rewards()] == [("reported", 1.0), ("denied", 0.0)]
+    story.tick(counts_from + length + 5 * MINUTE_MS + 1)
+    story.fold()
+    assert story.fates() == [("reported", "rewarded"), ("denied", "rewarded"), ("silent", "censored")]
+
+
 @pytest.mark.parametrize(("clock", "fate"), [(20 * MINUTE_MS, "rewarded"), (20 * MINUTE_MS + 1, "dangling")])
 def test_an_outcome_waits_twice_the_lateness_and_no_longer(tmp_path, clock, fate):
     story = tape(tmp_path, **TIMED)

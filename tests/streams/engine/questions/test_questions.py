@@ -166,6 +166,29 @@ def test_of_two_answers_to_a_question_the_first_counts(tape):
     assert tape.reasons()[2:] == ["answer_changed", "question_closed"]
 
 
+def test_an_answer_at_the_deadline_counts(tape):
+    tape.applies("x", 0, POOR)
+    tape.replies("x", 1, 10 * HOUR_MS)
+    [case] = cases(tape.fold())
+    assert (case.asked.answers, tape.reasons()) == (b"\x00", [])
+
+
+def test_questions_of_history_are_open_as_long_as_others(tape):
+    """Somebody who applied years ago is asked today, and what they say counts; so does what becomes of them."""
+    years = 800 * 24 * HOUR_MS
+    tape.run.clock_ms = lambda: START_MS + 2 * years
+    tape.tick(years)
+    tape.applies("x", 0, POOR)
+    tape.replies("x", 1, years + 10 * HOUR_MS, "2")
+    tape.tick(years + OVER_MS - 1)
+    tape.fold("open")
+    assert (tape.answers(), tape.reasons()) == ([], [])
+    tape.tick(years + OVER_MS)
+    tape.tick(years + 59 * 24 * HOUR_MS)
+    [case] = cases(tape.fold())
+    assert (recourse_of(tape).answers, case.status) == ((2,), Status.OPEN)
+
+
 def test_an_answer_to_somebody_who_was_not_asked_is_a_dead_letter(tape):
     tape.applies("approved", 0, RICH)
     tape.replies("approved", 1, HOUR_MS)
