@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 
 def rewards_table(rewards: Mapping[str, RewardsSummary], last: Mapping[str, str]) -> Table:
-    """Means over the last outcomes; ``last`` is the day of each program's last drift."""
+    """Means over the last outcomes; ``last`` is the day of each program's last drift.
+
+    Before the first window has closed nothing counts yet: then the outcomes so far are shown as early ones.
+    """
     numbers = ("outcomes", "predicted", "observed", "error", "drifts")
     table = Table(Column("program", overflow="fold"), *map(right, numbers), "last drift", title="Rewards")
     for name, own in rewards.items():
         outcomes, predicted, observed = own.totals
         means = [total / outcomes if outcomes else None for total in (predicted, observed)]
         cells = (*map(mean, (*means, own.calibration_error)), f"{own.drifts:,}", last[name])
-        table.add_row(name, f"{outcomes:,}", *cells)
+        count = f"{outcomes:,}" if outcomes or not own.early else f"{own.early:,} early"
+        table.add_row(name, count, *cells)
     return table
 
 

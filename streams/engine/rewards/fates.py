@@ -111,7 +111,9 @@ def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: 
         return
     watch = fold.change(RewardWatch, shard.program, shard.number)
     watch.open(case.deadline_ms, case.due if case.counts_steps else None)
-    if watch.has_begun(time_ms, shard.step) and watch.add(expected, reward, time_ms):
+    if not watch.has_begun(time_ms, shard.step):
+        watch.early += 1
+    elif watch.add(expected, reward, time_ms):
         fold.count("drift_detected", shard.program.name, REWARDS)
 
 

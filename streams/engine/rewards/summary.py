@@ -43,6 +43,9 @@ class RewardsSummary(NamedTuple):
     """A program whose learner expects rewards. ``tenths`` are outcomes, the sum of what was predicted and that of the
     rewards, by tenths of the prediction. ``drifts`` were found, the last at the event time ``drift_ms``.
 
+    ``early`` outcomes came before the first window closed: until then the people of whom nothing is heard are missing
+    among them, so they are in no tenth.
+
     ``features`` are those of which outcomes tell something, the one first that most certainly helps less than expected.
     """
 
@@ -50,6 +53,7 @@ class RewardsSummary(NamedTuple):
     drifts: int
     drift_ms: int | None
     features: tuple[FeatureSummary, ...]
+    early: int = 0
 
     @property
     def totals(self) -> tuple[int, float, float]:
@@ -72,7 +76,8 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
         best[feature.feature] = min(feature, best.get(feature.feature, feature), key=lambda one: one.omega_sd)
     features = sorted(best.values(), key=lambda one: -one.least_omega)
     last_ms = max((part.drift_ms for part in parts if part.drift_ms is not None), default=None)
-    return RewardsSummary(tenths, sum(part.drifts for part in parts), last_ms, tuple(features))
+    drifts, early = sum(part.drifts for part in parts), sum(part.early for part in parts)
+    return RewardsSummary(tenths, drifts, last_ms, tuple(features), early)
 
 
 def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
@@ -80,4 +85,6 @@ def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]
     *believed, seen = (part.tolist() for part in beliefs)
     named = zip(zip(names, *believed, strict=True), seen, strict=True)
     features = tuple(FeatureSummary(*own) for own, is_seen in named if is_seen)
-    return RewardsSummary(tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features)
+    return RewardsSummary(
+        tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features, watch.early
+    )

@@ -1,7 +1,7 @@
 """The rewards of a shard's options, held against those that were expected.
 
 Outcomes count from the end of the first window on. Before it those that somebody reports are known, and those of whom
-nothing is heard are not yet, so that the rewards would look better than they are.
+nothing is heard are not yet, so that the rewards would look better than they are: such early ones are only numbered.
 
 References
 ----------
@@ -34,6 +34,7 @@ class RewardWatch(ProgramState):
 
     ``first_ms`` and ``first_step`` are when the first window ends, in the unit that it has. ``count`` is how many
     outcomes were added in all, ``drifts`` how many drifts were found, and ``drift_ms`` the event time of the last.
+    ``early`` is how many outcomes came before the end of the first window.
     """
 
     table: ClassVar[str] = "reward_watch"
@@ -45,6 +46,7 @@ class RewardWatch(ProgramState):
     count: int = 0
     drifts: int = 0
     drift_ms: int | None = None
+    early: int = 0
 
     def open(self, closes_ms: int | None, closes_step: int | None) -> None:
         """Take the end of the window of the first option whose reward is known."""

@@ -140,7 +140,7 @@ def test_the_table_by_tenths_is_that_of_the_published_events(watched):
     """All were told their options before any outcome: what was expected is what the labels say, and the effort."""
     story, metrics, rewards = watched(0)
     answers = {answer.application: answer for answer in recourses(story)}
-    from_ms, expected = None, np.zeros((3, 10))
+    from_ms, expected, early = None, np.zeros((3, 10)), 0
     for fate, record in zip(story.rewards(), story.run.broker.logs["rewards", 0], strict=True):
         answer = answers[fate.application]
         deadline_ms = parse_time(answer.closes_at.encode())
@@ -148,7 +148,10 @@ def test_the_table_by_tenths_is_that_of_the_published_events(watched):
         if (deadline_ms if fate.fate == "censored" else record.timestamp_ms) >= from_ms:
             predicted = answer.options[0].improvement_probability * answer.options[0].execution_probability
             expected[:, int(10 * predicted)] += 1, predicted, fate.reward
-    assert PEOPLE / 2 < expected[0].sum() < len(answers)
+        else:
+            early += 1
+    assert PEOPLE / 2 < expected[0].sum() == len(answers) - early
+    assert 0 < early == rewards.early
     names = "recent_outcomes", "recent_predicted_rewards", "recent_observed_rewards"
     assert np.array([list(metrics[name].values()) for name in names]) == pytest.approx(expected)
     assert pytest.approx(expected) == np.array(rewards.tenths).T
