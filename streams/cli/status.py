@@ -18,6 +18,7 @@ from rich.table import Column, Table
 
 from ..kafka.admin.beginnings import Beginning, beginnings
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
+from ..kafka.admin.owners import partition_owners
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
@@ -45,11 +46,15 @@ VERSION_CHARACTERS, VERSION_TAIL = 20, 12
 
 
 class _PartitionStatus(NamedTuple):
-    """A partition that workers read (``is_read``) or write. ``position`` is the next offset to read, if known."""
+    """A partition that workers read (``is_read``) or write.
+
+    ``position`` is the next offset to read, and ``owner`` the worker that reads it, if known.
+    """
 
     offsets: PartitionOffsets
     is_read: bool
     position: int | None
+    owner: str | None = None
 
     @property
     def lag(self) -> int | None:
@@ -66,7 +71,8 @@ def run(args: Sequence[str]) -> int:
     options = replace(connection(settings), group=settings.group)
     offsets_now = partition_offsets(options, names, of_group=True)
     cut = beginnings(options, (offsets for offsets in offsets_now if offsets.topic == topics.journal))
-    partitions = [_status(offsets, topics, ledgers) for offsets in offsets_now]
+    owners = partition_owners(options)
+    partitions = [_status(offsets, topics, ledgers, owners.get(offsets[:2])) for offsets in offsets_now]
     known = any(offsets.committed is not None for offsets in offsets_now)
     if settings.as_json:
         head = {"group": settings.group, "committed": known}
@@ -91,7 +97,9 @@ def _ledgers(state_dir: Path) -> list[LedgerSummary]:
     return summaries(state_dir)
 
 
-def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary]) -> _PartitionStatus:
+def _status(
+    offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerSummary], owner: str | None
+) -> _PartitionStatus:
     """The journal's position comes from its ledger when that is ahead: a ledger commits every chunk, the group only now
     and then. A ledger beyond the end of the journal belongs to another journal."""
     if offsets.topic not in (*topics.ingested, topics.journal):
@@ -100,7 +108,7 @@ def _status(offsets: PartitionOffsets, topics: Topics, ledgers: Iterable[LedgerS
     known = [offset for offset in committed if offset <= offsets.end]
     if offsets.committed is not None:
         known.append(offsets.committed)
-    return _PartitionStatus(offsets, True, max(known, default=None))
+    return _PartitionStatus(offsets, True, max(known, default=None), owner)
 
 
 def _ahead(ledgers: Iterable[LedgerSummary], now_ms: int) -> list[str]:
@@ -126,7 +134,9 @@ def _as_json(
     partitions: Sequence[_PartitionStatus], cut: Iterable[Beginning], ledgers: Sequence[LedgerSummary]
 ) -> dict[str, object]:
     return {
-        "topics": [{**partition.offsets._asdict(), "lag": partition.lag} for partition in partitions],
+        "topics": [
+            {**partition.offsets._asdict(), "lag": partition.lag, "owner": partition.owner} for partition in partitions
+        ],
         "journal_begins": [{"partition": own.partition, "offset": own.offset, "time_ms": own.time_ms} for own in cut],
         "ledgers": [
             {
@@ -171,11 +181,17 @@ def _print(partitions: Sequence[_PartitionStatus], ledgers: Sequence[LedgerSumma
 
 
 def _topic_table(partitions: Iterable[_PartitionStatus]) -> Table:
-    table = Table("topic", *map(right, ("partition", "begin", "end", "read to", "lag")), title="Topics")
+    """The owners are told where the broker tells any: the embedded one does not."""
+    partitions = list(partitions)
+    is_owned = any(partition.owner for partition in partitions)
+    numbers = ("partition", "begin", "end", "read to", "lag")
+    owner = [Column("read by", overflow="fold")] if is_owned else []
+    table = Table("topic", *map(right, numbers), *owner, title="Topics")
     for partition in partitions:
         offsets = partition.offsets
-        numbers = (offsets.partition, offsets.begin, offsets.end, partition.position, partition.lag)
-        table.add_row(offsets.topic, *map(_text, numbers))
+        counts = (offsets.partition, offsets.begin, offsets.end, partition.position, partition.lag)
+        name = [escape(printable(partition.owner or "-"))] if is_owned else []
+        table.add_row(offsets.topic, *map(_text, counts), *name)
     return table
 
 

@@ -20,8 +20,11 @@ def topics(settings: BrokerSettings) -> Topics:
 
 
 def connection(settings: BrokerSettings) -> KafkaOptions:
-    """Options for a client without a group; raise ``UsageError`` when a broker's address is not HOST:PORT."""
-    return KafkaOptions(
+    """Options for a client without a group.
+
+    Raise ``UsageError`` when a broker's address is not HOST:PORT, or a file of TLS cannot be used.
+    """
+    options = KafkaOptions(
         brokers=settings.brokers,
         security_protocol=settings.security_protocol,
         sasl_mechanism=settings.sasl_mechanism,
@@ -32,6 +35,8 @@ def connection(settings: BrokerSettings) -> KafkaOptions:
         ssl_keyfile=_path(settings.ssl_keyfile),
         ssl_keyfile_password=_reveal(settings.ssl_keyfile_password),
     )
+    options.check_tls()
+    return options
 
 
 def worker_options(settings: WorkerSettings) -> KafkaOptions:

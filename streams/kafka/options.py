@@ -8,11 +8,15 @@ All durations are milliseconds, all sizes bytes. ``repr`` and ``str`` never show
 
 from __future__ import annotations
 
+import logging
 import ssl
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..errors import UsageError
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from ..errors import UsageError, one_line
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -23,6 +27,7 @@ CLIENT_ID = "onward"
 LINGER_MS = 0
 """How long producers wait for more records of a batch."""
 _NO_REQUEST_LIMIT_MS = 24 * 60 * 60 * 1000
+_silent = logging.Logger("librdkafka of a client that only reads files", logging.CRITICAL + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,11 +136,25 @@ class KafkaOptions:
         try:
             context = ssl.create_default_context(cafile=self.ssl_cafile)
             if self.ssl_certfile:
-                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_keyfile_password)
+                # Without any password OpenSSL would ask for one on the terminal.
+                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, self.ssl_keyfile_password or "")
         except (OSError, ssl.SSLError) as error:
-            files = ", ".join(name for name in (self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile) if name)
-            raise UsageError(f"TLS files {files} cannot be used: {error}") from error
+            raise self._unusable(one_line(error)) from error
         return context
+
+    def check_tls(self) -> None:
+        """Raise ``UsageError`` when a certificate or key file cannot be used, by either of the two kinds of clients."""
+        if not self.security_protocol.endswith("SSL"):
+            return
+        self.ssl_context()
+        try:
+            AdminClient(self.confluent(), logger=_silent)
+        except KafkaException as error:
+            raise self._unusable(error.args[0].str()) from error
+
+    def _unusable(self, why: str) -> UsageError:
+        files = [name for name in (self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile) if name]
+        return UsageError(f"TLS files {', '.join(files)} cannot be used: {why}")
 
 
 def _is_address(broker: str) -> bool:

@@ -52,8 +52,8 @@ EXPIRY_SECONDS = 600.0
 """Seconds between two looks for old ledgers that nobody needs."""
 SNAPSHOT_CHECK_SECONDS = 10.0
 """Seconds between two checks for ledgers whose snapshot is due."""
-WIDTH_CHECK_SECONDS = 20.0
-"""Seconds between two checks that nobody has added partitions to the journal."""
+TOPIC_CHECK_SECONDS = 20.0
+"""Seconds between two checks that nobody has added partitions to the journal, or made an input topic again."""
 GARBAGE_OBJECTS = 100_000
 """New objects between two collections. Chunks make many objects and no cycles: with Python's default of 700, garbage
 collection took a third of the engine's time."""
@@ -86,6 +86,7 @@ async def run_service(
     portion_entries: int = PORTION_ENTRIES,
     stop: asyncio.Event | None = None,
     signals: bool = True,
+    metrics: Metrics | None = None,
 ) -> None:
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails.
 
@@ -93,7 +94,8 @@ async def run_service(
     ``portion_entries`` is as in ``ProcessorConfig``.
     """
     programs = _programs(settings)
-    topics, options, metrics, lag = topic_names(settings), worker_options(settings), Metrics(), _WorkerLag()
+    topics, options, lag = topic_names(settings), worker_options(settings), _WorkerLag()
+    metrics = metrics or Metrics()
     config = _processor_config(settings, portion_entries)
     lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
     gc.freeze()
@@ -175,7 +177,7 @@ def _timers(
     timers: list[PeriodicCall] = [
         (LAG_SECONDS, watch_lag),
         (EXPIRY_SECONDS, processor.delete_expired),
-        (WIDTH_CHECK_SECONDS, processor.check_width),
+        (TOPIC_CHECK_SECONDS, processor.check_topics),
     ]
     if ingest.works_in_pieces:
         timers.append((ROUND_PIECE_SECONDS, carry_on))

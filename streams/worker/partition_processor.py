@@ -239,12 +239,21 @@ class PartitionProcessor:
         if deleted:
             log.info("deleted old ledgers", extra={"files": [path.name for path in deleted]})
 
-    async def check_width(self) -> None:
-        """Raise ``LedgerError`` when partitions were added to the journal since these were assigned."""
-        if self._partitions:
-            # Brokers may be away for a while.
-            with suppress(BrokerError):
-                check_width("when its partitions were assigned", self._width, await self._journal_partitions())
+    async def check_topics(self) -> None:
+        """Raise ``LedgerError`` when partitions were added to the journal, or an input was made again, since the start.
+
+        The records of such an input would count as folded already.
+        """
+        if not self._partitions:
+            return
+        # Brokers may be away for a while.
+        with suppress(BrokerError):
+            check_width("when its partitions were assigned", self._width, await self._journal_partitions())
+            # While a portion is folded, the state belongs to its thread.
+            async with self._folding:
+                folded = [(owned.ledger, dict(owned.state.positions)) for owned in self._partitions.values()]
+            for ledger, positions in folded:
+                await self._check_inputs(ledger, positions)
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Fold the chunk in portions: read, fold, publish, commit."""

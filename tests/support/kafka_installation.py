@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -58,6 +59,15 @@ class Installation:
         admin = AdminClient(self.options.confluent())
         for future in admin.create_partitions([NewPartitions(name, 3) for name in names]).values():
             future.result()
+
+    def make_again(self, topic: str) -> None:
+        """Delete a topic, and make it again with one partition as soon as it is gone."""
+        admin = AdminClient(self.options.confluent())
+        for future in admin.delete_topics([topic]).values():
+            future.result()
+        while topic in admin.list_topics(timeout=10).topics:
+            time.sleep(0.1)
+        create_topics(self.options, [one for one in plan(self.topics, 1, 1) if one.name == topic])
 
     def delete_before(self, topic: str, offset: int) -> None:
         admin = AdminClient(self.options.confluent())

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 faust_log = logging.getLogger("faust")
 
 _LEAVE_SECONDS = 3.0
+_METADATA_MS = 20_000
+"""How often the brokers are asked for the topics' partitions: new ones are read within a minute."""
 _NO_POLL_LIMIT_MS = 24 * 60 * 60 * 1000
 
 
@@ -52,6 +54,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             auto_offset_reset="none",
             isolation_level="read_committed",
             max_poll_interval_ms=_NO_POLL_LIMIT_MS,
+            metadata_max_age_ms=_METADATA_MS,
             max_partition_fetch_bytes=options.fetch_partition_bytes,
             fetch_max_wait_ms=options.fetch_max_wait_ms,
             key_deserializer=self._budget,

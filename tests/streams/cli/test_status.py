@@ -1,4 +1,5 @@
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,9 +177,9 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
 ) -> None:
     empty = ((0, 0.0, 0.0),) * 8
     telephone, income = FeatureSummary("telephone", 0.7, 0.2, 1.5, 0.4), FeatureSummary("income", -0.1, 0.1, 0.5, 0.36)
-    first = RewardsSummary(((10, 0.5, 2.0), (90, 13.5, 9.0), *empty), 1, 1_770_000_000_000, (telephone, income))
+    first = RewardsSummary(((10, 0.5, 2.0), (90, 13.5, 9.0), *empty), 1, 1_770_000_000_000, (telephone, income), 7)
     second = RewardsSummary(
-        ((0, 0.0, 0.0), (100, 15.0, 12.0), *empty), 2, None, (telephone._replace(omega=0.1, omega_sd=0.19),)
+        ((0, 0.0, 0.0), (100, 15.0, 12.0), *empty), 2, None, (telephone._replace(omega=0.1, omega_sd=0.19),), 5
     )
     parts = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, rewards=part) for part in (first, second)]
     ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(parts)]
@@ -194,6 +195,7 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
     [told, _] = [ledger["programs"][0]["rewards"] for ledger in json.loads(capsys.readouterr().out)["ledgers"]]
     assert told["calibration_error"] == pytest.approx(0.06)
     assert told["features"][0] == telephone._asdict()
+    assert told["early"] == 7
     monkeypatch.setattr(summary, "summaries", lambda _: ledgers[:1])
     assert cli.main(there) == 0
     text = capsys.readouterr().out
@@ -205,6 +207,18 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
         monkeypatch.setattr(summary, "summaries", lambda _, part=part: [ledger._replace(programs=(part,))])
         assert cli.main(there) == 0
         assert f"│ loans   │ income  │ -0.10 │ 0.10 │       {difficulty:.2f} │" in capsys.readouterr().out
+
+
+def test_outcomes_before_the_first_window_has_closed_are_early_ones(
+    broker: EmbeddedBroker, ledger: LedgerSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [RewardsSummary(((0, 0.0, 0.0),) * 10, 0, None, (), early) for early in (7, 5)]
+    programs = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, rewards=part) for part in parts]
+    ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(programs)]
+    monkeypatch.setattr(summary, "summaries", lambda _: ledgers)
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu.", "--state-dir", "state"]
+    assert cli.main(there) == 0
+    assert "│ loans   │ 12 early │         - │        - │     - │      0 │ -          │" in capsys.readouterr().out
 
 
 def test_no_kafka_and_no_ledgers_have_their_codes(
@@ -229,6 +243,28 @@ def test_a_group_that_has_committed_nothing_is_named(
         answer = json.loads(printed.out)
         assert (answer["group"], answer["committed"]) == (group, committed)
         assert printed.err.startswith("group wrokers has committed nothing on these topics:") is not committed
+
+
+def test_the_worker_that_reads_a_partition_is_named(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EventWriter(broker.options()) as writer:
+        for topic in ("eu.journal", "eu.recourse"):
+            writer.send(topic, b"{}", partition=1)
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
+    assert cli.main(there) == 0
+    assert "read by" not in capsys.readouterr().out
+    monkeypatch.setattr(status, "partition_owners", lambda _: {("eu.journal", 1): "pod-1", ("eu.journal", 0): "pod-0"})
+    assert cli.main(there) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"eu.journal .* pod-1 ", text)
+    assert re.search(r"eu.recourse .* - +│\n", text)
+    assert cli.main([*there, "--json"]) == 0
+    owners = {(row["topic"], row["partition"]): row["owner"] for row in json.loads(capsys.readouterr().out)["topics"]}
+    assert {at: owner for at, owner in owners.items() if owner} == {
+        ("eu.journal", 0): "pod-0",
+        ("eu.journal", 1): "pod-1",
+    }
 
 
 def test_a_model_s_version_is_text_in_the_table(

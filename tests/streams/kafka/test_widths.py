@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 
 import msgspec
@@ -17,7 +18,9 @@ from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.kafka import service
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.service import run_service, wall_clock_ms
+from onward.streams.metrics import Metrics
 from onward.streams.records import Record
+from onward.tests.support.kafka_handlers import until
 from onward.tests.support.kafka_installation import Installation
 
 
@@ -26,7 +29,7 @@ from onward.tests.support.kafka_installation import Installation
 async def test_partitions_added_while_a_worker_runs_end_it_and_no_worker_goes_on(
     cluster, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(service, "WIDTH_CHECK_SECONDS", 1.0)
+    monkeypatch.setattr(service, "TOPIC_CHECK_SECONDS", 1.0)
     there = Installation(cluster, tmp_path)
     running = asyncio.create_task(run_service(there.settings, signals=False))
     await there.answer("ada", running)
@@ -84,26 +87,47 @@ async def test_inputs_that_expired_unread_are_named_and_later_ones_answered(clus
 
 
 @pytest.mark.kafka
-async def test_an_input_that_gets_more_partitions_is_read_on(cluster, tmp_path):
-    there, stop = Installation(cluster, tmp_path), asyncio.Event()
-    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
+async def test_an_input_that_gets_more_partitions_is_read_on_without_a_restart(cluster, tmp_path, capsys):
+    """Within a minute; its lag is among the metrics from then on, and ``status`` says who reads it."""
+    there, stop, metrics = Installation(cluster, tmp_path), asyncio.Event(), Metrics()
+    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop, metrics=metrics))
     await there.answer("ada", running)
-    stop.set()
-    await running
     there.add_partitions([f"{there.prefix}applications"])
-    stop = asyncio.Event()
-    running = asyncio.create_task(run_service(there.settings, signals=False, stop=stop))
     person = Application("steps", "cleo", {"region": "north", "income": 1.0, "debts": 0})
-    await there.answer("bob", running)
     with EventWriter(there.options) as writer:
         writer.send(f"{there.prefix}applications", msgspec.json.encode(person), headers=[("ce_id", b"c")], partition=2)
     told = []
     with EventReader(there.options, [f"{there.prefix}recourse"]) as reader:
-        while not any(b"cleo" in record.value for record in told) and not running.done():
-            told += await asyncio.to_thread(reader.poll, 0.5)
+        async with asyncio.timeout(60):
+            while not any(b"cleo" in record.value for record in told) and not running.done():
+                told += await asyncio.to_thread(reader.poll, 0.5)
+    assert any(b"cleo" in record.value for record in told)
+    line = f'onward_lag_records{{partition="2",topic="{there.prefix}applications"}} 0.0'.encode()
+    await until(lambda: line in metrics.expose())
+    flags = ["--brokers", ",".join(there.options.brokers), "--topic-prefix", there.prefix, "--group", there.prefix]
+    assert await asyncio.to_thread(cli.main, ["status", *flags, "--json"]) == 0
+    rows = {(row["topic"], row["partition"]): row["owner"] for row in json.loads(capsys.readouterr().out)["topics"]}
+    [owner] = {rows[there.topics.journal, 0], *(rows[f"{there.prefix}applications", number] for number in range(3))}
+    assert re.fullmatch(r"127\.0\.0\.1 [0-9a-f]{8}", owner)
+    assert rows[f"{there.prefix}recourse", 0] is None
     stop.set()
     await running
-    assert any(b"cleo" in record.value for record in told)
+
+
+@pytest.mark.kafka
+@pytest.mark.attack
+async def test_an_input_that_was_made_again_ends_a_running_worker_with_a_line(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(service, "TOPIC_CHECK_SECONDS", 1.0)
+    there = Installation(cluster, tmp_path)
+    running = asyncio.create_task(run_service(there.settings, signals=False))
+    await there.answer("ada", running)
+    await asyncio.to_thread(there.make_again, f"{there.prefix}applications")
+    line = f"topic {there.prefix}applications partition 0 ends at offset 0, but ledger .* it was recreated"
+    with pytest.raises(LedgerError, match=line):
+        async with asyncio.timeout(60):
+            await running
+    with pytest.raises(LedgerError, match=line):
+        await run_service(there.settings, signals=False)
 
 
 @pytest.mark.kafka

@@ -88,12 +88,12 @@ def test_partitions_that_were_added_to_the_journal_of_an_earlier_version_are_not
 def test_a_running_worker_notices_too_and_goes_on_while_brokers_are_away(tmp_path):
     async def go():
         there = Installation(tmp_path)
-        await there.processor.check_width()
+        await there.processor.check_topics()
         await there.work()
-        await there.processor.check_width()
+        await there.processor.check_topics()
         there.broker.width = 3
         with pytest.raises(LedgerError, match=RAISED):
-            await there.processor.check_width()
+            await there.processor.check_topics()
         await there.processor.revoked([JOURNAL])
 
     asyncio.run(go())
@@ -117,6 +117,20 @@ def test_an_input_that_was_made_again_with_fewer_partitions_is_refused(tmp_path)
         line = "topic outcomes has 0 partitions, but ledger .* has folded records of partition 0: it was made again"
         with pytest.raises(LedgerError, match=line):
             await there.processor.assigned([JOURNAL])
+
+    asyncio.run(go())
+
+
+@pytest.mark.attack
+def test_a_running_worker_notices_an_input_that_was_made_again(tmp_path):
+    async def go():
+        there = Installation(tmp_path)
+        await there.work()
+        await there.processor.check_topics()
+        there.broker.logs["outcomes", 0] = []
+        with pytest.raises(LedgerError, match=r"topic outcomes partition 0 ends at offset 0, .* it was recreated"):
+            await there.processor.check_topics()
+        await there.processor.revoked([JOURNAL])
 
     asyncio.run(go())
 

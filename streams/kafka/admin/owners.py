@@ -1,0 +1,47 @@
+"""The workers of a group, and which of them reads a partition (blocking; joins no group)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from ..options import CLIENT_ID, KafkaOptions
+from .metadata import unreachable
+from .rights import client_log, is_refusal, may_not
+
+_ID_CHARACTERS = 8
+"""The first characters of a member's id, which no other member of a machine has by chance."""
+
+
+def partition_owners(options: KafkaOptions) -> Mapping[tuple[str, int], str]:
+    """The member of the group that each partition is assigned to; none where the broker does not tell.
+
+    A member is named by its group instance id; else by its machine's address, and the beginning of the id that the
+    group gave it. Raise ``BrokerError`` when Kafka does not answer, or does not let this user know of the group.
+    """
+    admin = AdminClient(options.confluent(), logger=client_log)
+    asked = admin.describe_consumer_groups([options.group], request_timeout=options.connect_timeout_ms / 1000)
+    try:
+        described = asked[options.group].result()
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.GROUP_ID_NOT_FOUND):
+            return {}
+        if is_refusal(error.args[0]):
+            raise may_not(options, "DESCRIBE", f"group {options.group}") from error
+        raise unreachable(options, error.args[0].str()) from error
+    return {
+        (at.topic, at.partition): _name(member)
+        for member in described.members
+        for at in (member.assignment.topic_partitions if member.assignment else ())
+    }
+
+
+def _name(member: Any) -> str:
+    if member.group_instance_id:
+        return str(member.group_instance_id)
+    own = str(member.member_id).removeprefix(f"{CLIENT_ID}-")[:_ID_CHARACTERS]
+    return f"{str(member.host).removeprefix('/')} {own}"
