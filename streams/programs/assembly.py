@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from ...agents import candidates, choices
 from ...schemas.encoding import FeatureCodec
@@ -63,7 +64,7 @@ def assemble(loaded: LoadedSpec, *, has_begun: bool = False) -> Program:
     for _, fault in policy_faults(spec):
         raise UsageError(f"{loaded.path}: {fault}")
     address = address_of(loaded)
-    manifest, digest = read_manifest(address, redirects=True)
+    manifest, digest = _first_manifest(address, loaded)
     check_identity(manifest, spec.program, address)
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
@@ -118,6 +119,16 @@ def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
     for name in sorted(choices.registry[choice].needs):
         if bundle.artefact(name) is None:
             raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
+
+
+def _first_manifest(address: str, loaded: LoadedSpec) -> tuple[Manifest, str]:
+    try:
+        return read_manifest(address, redirects=True)
+    except ModelError as error:
+        if "://" in address or Path(address).exists():
+            raise
+        command = f"onward train DATA.csv --spec {quote(str(loaded.path))} --output {quote(str(Path(address).parent))}"
+        raise ModelError(f"{error}: train the model first, as in `{command}`") from None
 
 
 def address_of(loaded: LoadedSpec) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
@@ -38,6 +41,16 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The same, but a flag that there is not is told before the ones that are missing because of it."""
+        for flag in _flags(sys.argv[1:] if args is None else args):
+            close = (
+                [] if flag in self._option_string_actions else get_close_matches(flag, self._option_string_actions, 1)
+            )
+            if close:
+                self.error(f"there is no flag {flag}: did you mean {close[0]}?")
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """Raise ``UsageError``."""
         raise UsageError(f"{message} (see `{self.prog} --help`)")
@@ -53,6 +66,13 @@ def parse_settings(settings: type[S], prog: str, description: str, args: Sequenc
         raise UsageError(str(error)) from error
     except ValidationError as error:
         raise UsageError("; ".join(_messages(settings, error.errors()))) from None
+
+
+def _flags(args: Sequence[str]) -> Iterator[str]:
+    """The long flags, as they are written, without values; what comes behind ``--`` is none."""
+    for arg in takewhile(lambda arg: arg != "--", args):
+        if arg.startswith("--"):
+            yield arg.partition("=")[0]
 
 
 def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:

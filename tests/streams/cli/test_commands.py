@@ -126,3 +126,37 @@ def test_too_many_open_files_are_one_line(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(cli, "_dispatch", fail)
     assert cli.main([]) == 1
     assert capsys.readouterr().err == f"onward: {cli.NO_DESCRIPTORS}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "flag"),
+    [
+        (["train", "loans.csv", "--sepc", "loans.yaml"], "--sepc: did you mean --spec?"),
+        (["suggest", "loans.csv", "--sepc=loans.yaml"], "--sepc: did you mean --spec?"),
+        (["worker", "--brokers", "localhost:9092", "--statedir", "x"], "--statedir: did you mean --state-dir?"),
+    ],
+)
+def test_a_misspelled_flag_is_told_before_what_is_missing_because_of_it(args, flag, capsys):
+    assert cli.main(args) == UsageError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == f"onward: there is no flag {flag} (see `onward {args[0]} --help`)"
+
+
+BROKEN_TLS = [
+    ["topics", "check"],
+    ["topics", "create"],
+    ["status"],
+    ["show", "ada"],
+    ["dead-letters", "list"],
+    ["demo"],
+    ["simulate"],
+]
+
+
+@pytest.mark.parametrize("args", BROKEN_TLS, ids=lambda args: args[0])
+def test_broken_tls_files_end_every_command_alike(args, tmp_path, capsys):
+    broken = tmp_path / "ca.pem"
+    broken.write_text("-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n")
+    secured = ["--brokers", "localhost:1", "--security-protocol", "SSL", "--ssl-cafile", str(broken)]
+    assert cli.main([*args, *secured]) == UsageError.exit_code
+    assert f"TLS files {broken} cannot be used: " in capsys.readouterr().err

@@ -9,6 +9,7 @@ from onward.schemas.events import NoRecourse, Recourse
 from onward.schemas.kinds import kinds
 from onward.schemas.table import NO_VALUE
 from onward.streams.cli import main
+from onward.streams.errors import ModelError
 from onward.tests.support.loans import reviewed_spec, write_loans
 
 
@@ -60,6 +61,16 @@ def test_the_number_of_options_can_be_given(folder, capsys):
     assert suggests(folder, "--json", "--options", "1") == 0
     first = msgspec.json.decode(capsys.readouterr().out.splitlines()[0])
     assert len(first["options"]) == 1
+
+
+def test_without_a_model_the_command_that_trains_one_is_named(tmp_path, folder, capsys):
+    (tmp_path / "my loans.yaml").write_text(reviewed_spec())
+    people, spec = str(folder / "people.csv"), str(tmp_path / "my loans.yaml")
+    assert main(["suggest", people, "--spec", spec]) == ModelError.exit_code
+    [line] = capsys.readouterr().err.splitlines()
+    assert "file manifest.json is missing" in line
+    command = f"`onward train DATA.csv --spec '{spec}' --output {tmp_path / 'model'}`"
+    assert line.endswith(f"train the model first, as in {command}")
 
 
 @pytest.mark.parametrize(
