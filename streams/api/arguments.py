@@ -4,15 +4,50 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ..errors import UsageError
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 MOST_SHOWN = 100
 """Characters of a value in a message."""
+
+
+class ArgumentsError(UsageError, TypeError):
+    """A function is called with an argument that it does not take, or without one that it needs."""
+
+
+def checks_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which raises ``ArgumentsError`` where Python would raise a ``TypeError``."""
+    takes = signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            takes.bind(*args, **keywords)
+        except TypeError as error:
+            unknown = next((name for name in keywords if name not in takes.parameters), None)
+            why = str(error) if unknown is None else _unknown(unknown, [*takes.parameters])
+            raise ArgumentsError(f"{function.__name__}: {why}") from None
+        return function(*args, **keywords)
+
+    return call
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    names = [other for other in names if other != "self"]
+    close = get_close_matches(name, names, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(names)}"
+    return f"there is no argument {shown(name)}: {hint}"
 
 
 def path_of(name: str, value: Any) -> Path:

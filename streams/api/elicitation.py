@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -18,6 +19,7 @@ from ..engine.state import CurrentModel
 from ..errors import UsageError
 from ..programs.program import Program
 from ..replay.suggestions import suggest
+from .arguments import checks_arguments
 
 
 class AnswerError(UsageError, ValueError):
@@ -122,6 +124,7 @@ class Elicitation:
         """The answers so far: the number of the picked plan in each question, None for none of them."""
         return tuple(None if picked == NO_ANSWER else picked + 1 for picked in self._picked)
 
+    @checks_arguments
     def answer(self, number: int | None) -> None:
         """Answer the question with the number of the plan that the person would take, or None for none of them.
 
@@ -155,6 +158,11 @@ class Elicitation:
     def _recourse(self, dialogue: Dialogue, belief: Belief, answer: Recourse) -> Recourse:
         options = dialogue.options(belief, answer.execution_source or "assumed")
         return replace(answer, options=options, regret=belief.regret, answers=self.answers, satisfied=UNSET)
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            "an Elicitation cannot be pickled: keep its `answers`, and give them again to `Program.elicit`"
+        )
 
     def __repr__(self) -> str:
         return f"<Elicitation: {len(self._picked)} answers>"

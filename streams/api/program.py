@@ -14,13 +14,15 @@ import msgspec
 from ...schemas.draft.marks import unprotected
 from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.identifier import identifier_fault
+from ...schemas.spec import ProgramSpec
+from ...schemas.spec_document import document, spec_of
 from ...schemas.specfile import LoadedSpec
-from ..errors import UsageError
+from ..errors import ModelError, UsageError
 from ..programs.assembly import assemble
 from ..programs.program import Program as AssembledProgram
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
-from .arguments import milliseconds_of, path_of, shown, switch_of, text_of, whole_number_of
+from .arguments import checks_arguments, milliseconds_of, path_of, shown, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
 from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid
 from .reminders import remind
@@ -52,6 +54,8 @@ class Program:
         if not isinstance(assembled, AssembledProgram):
             raise UsageError('load_program makes a program, as in load_program("loans.yaml")')
         self._program = assembled
+        address = assembled.bundle.address
+        self._address = address if "://" in address else str(Path(address).absolute())
 
     @property
     def name(self) -> str:
@@ -73,8 +77,15 @@ class Program:
         """A score between 0 and 1. A person whose score is above it is approved."""
         return self._program.spec.model.threshold
 
+    @checks_arguments
     def suggest(
-        self, people: People, *, id: str | None = None, at: datetime | None = None, skip_invalid: bool = False
+        self,
+        people: People,
+        *,
+        id: str | None = None,
+        at: datetime | None = None,
+        skip_invalid: bool = False,
+        options: int | None = None,
     ) -> Suggestions:
         """Answer the rejected ones among some people.
 
@@ -91,6 +102,8 @@ class Program:
         skip_invalid
             Leave out people who do not fit the spec and answer the others; the result's ``problems`` say what is wrong.
             By default one such person is an error, and nobody is answered.
+        options
+            The most options of a person, 1 to 10; by default those of the program.
 
         Raises
         ------
@@ -98,10 +111,14 @@ class Program:
             When people do not fit the spec: one line a problem, ten at most. With ``skip_invalid`` only where nobody
             can be read, such as a CSV without a column that is needed.
         """
+        if options is not None:
+            spec = _with_options(self._program.spec, options)
+            return Program(self._program.begun_with(spec)).suggest(people, id=id, at=at, skip_invalid=skip_invalid)
         read_people = read_valid if switch_of("skip_invalid", skip_invalid) else read
         valid = read_people(people, self._program.spec, id)
         return self.summarised(list(self.answers(valid.people, at=at)), valid)
 
+    @checks_arguments
     def read(self, people: People, *, id: str | None = None) -> dict[str, dict[str, Value | None]]:
         """The features of people by name, checked against the spec; the parameters are those of ``suggest``.
 
@@ -109,10 +126,12 @@ class Program:
         """
         return read(people, self._program.spec, id).people
 
+    @checks_arguments
     def read_valid(self, people: People, *, id: str | None = None) -> ValidPeople:
         """The ``people`` who fit the spec, as of ``read``, and the ``problems`` of the others, one a line."""
         return read_valid(people, self._program.spec, id)
 
+    @checks_arguments
     def answers(
         self, people: Mapping[str, Mapping[str, Value | None]], *, at: datetime | None = None
     ) -> Iterator[Recourse | NoRecourse]:
@@ -121,6 +140,7 @@ class Program:
         self._check(people)
         return suggest(self._program, people, at_ms)
 
+    @checks_arguments
     def summarised(self, answers: list[Recourse | NoRecourse], valid: ValidPeople) -> Suggestions:
         """Answers of ``answers`` to people of ``read_valid``, with their summary."""
         program = self._program
@@ -142,6 +162,7 @@ class Program:
             program.codec.broken_constraints(none),
         )
 
+    @checks_arguments
     def elicit(
         self, person: Mapping[str, Any] | Frame | PolarsFrame, *, name: str = "0", at: datetime | None = None
     ) -> Elicitation:
@@ -167,6 +188,7 @@ class Program:
         (features,) = read(one_person(person), self._program.spec).people.values()
         return self.elicit_read(name, features, at=at)
 
+    @checks_arguments
     def elicit_read(
         self, name: str, features: Mapping[str, Value | None], *, at: datetime | None = None
     ) -> Elicitation:
@@ -180,6 +202,7 @@ class Program:
         at_ms = time.time_ns() // 1_000_000 if at is None else milliseconds_of("at", at)
         return Elicitation(self._program, name, features, at_ms)
 
+    @checks_arguments
     def score(self, people: People) -> list[float]:
         """The score of every person under the model, between 0 and 1."""
         rows = list(read(people, self._program.spec).people.values())
@@ -201,10 +224,16 @@ class Program:
             if problem is not None:
                 raise UsageError(f"{name}: {problem.detail}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the spec, and where the model is, which must still be there when it is opened."""
+        program = self._program
+        return _loaded, (f"{program.name}.yaml", document(program.spec), self._address, program.bundle.manifest_sha256)
+
     def __repr__(self) -> str:
         return f"<Program {self.name}: model {self.model}, {len(self.features)} features>"
 
 
+@checks_arguments
 def load_program(spec: str | Path, *, options: int | None = None) -> Program:
     """Load a program: its spec and the model that the spec names.
 
@@ -245,6 +274,17 @@ def read_spec(spec: str | Path, options: int | None) -> LoadedSpec:
         loaded = load_program_spec(path_of("spec", spec))
     if options is None:
         return loaded
+    return replace(loaded, spec=_with_options(loaded.spec, options))
+
+
+def _with_options(spec: ProgramSpec, options: int) -> ProgramSpec:
     most = whole_number_of("options", options, 1, MAX_OPTIONS)
-    policy = msgspec.structs.replace(loaded.spec.policy, options=most)
-    return replace(loaded, spec=msgspec.structs.replace(loaded.spec, policy=policy))
+    return msgspec.structs.replace(spec, policy=msgspec.structs.replace(spec.policy, options=most))
+
+
+def _loaded(name: str, spec: bytes, address: str, sha256: str) -> Program:
+    """A program from what a pickle holds; raise ``ModelError`` where its model is not at its address any more."""
+    program = assemble(LoadedSpec(spec_of(spec, address), Path(name)), has_begun=True)
+    if program.bundle.manifest_sha256 != sha256:
+        raise ModelError(f"{address}: it is another model than that of the program that was pickled: load the spec")
+    return Program(program)

@@ -10,6 +10,9 @@ from ..errors import OnwardWarning
 
 
 def remind(of: str | Path, lines: Iterable[str]) -> None:
-    """Warn the caller of the function that calls this, in a line each, with the file that the lines are about."""
+    """Warn the caller of the public function that calls this, in a line each, with the file that the lines are about.
+
+    That function ``checks_arguments``, which is one call between.
+    """
     for line in lines:
-        warnings.warn(f"{of}: {line}", OnwardWarning, stacklevel=3)
+        warnings.warn(f"{of}: {line}", OnwardWarning, stacklevel=4)

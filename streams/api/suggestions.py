@@ -13,6 +13,7 @@ from ...schemas.spec import ProgramSpec
 from ..advice import MANY_CHANGES, advice, excluded, lasting
 from ..errors import UsageError
 from ..printable import answer_in_words
+from .arguments import checks_arguments
 from .people import UNKNOWN, Origin
 from .tables import frame_of, html_of
 
@@ -160,6 +161,7 @@ class Suggestions(Sequence[Answer]):
         """The answers as the events that a worker publishes."""
         return [answer.to_dict() for answer in self._answers]
 
+    @checks_arguments
     def to_frame(self, library: Literal["pandas", "polars"] | None = None) -> Any:
         """A data frame with a row for each option, and one for each person who has none, with the reason.
 

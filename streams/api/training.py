@@ -13,11 +13,12 @@ from ..programs.training import train as training
 from ..programs.training.protected import protected_in_words
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
-from .arguments import path_of, text_of, whole_number_of
+from .arguments import checks_arguments, path_of, text_of, whole_number_of
 from .reminders import remind
 from .usage_errors import usage_errors
 
 
+@checks_arguments
 def draft_spec(csv: str | Path, label: str) -> str:
     """The YAML of a first spec for a CSV whose column ``label`` says what happened.
 
@@ -39,6 +40,7 @@ def draft_spec(csv: str | Path, label: str) -> str:
         return draft.draft_spec(path_of("csv", csv), text_of("label", label)).text
 
 
+@checks_arguments
 def train(
     csv: str | Path,
     spec: str | Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from datetime import date, datetime, tzinfo
@@ -67,6 +68,7 @@ def wrong(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wrong / "labels.csv").write_text(header + "55,6,north,maybe\n" * 20)
     (wrong / "all repaid.csv").write_text(header + "55,6,north,1\n" * 20)
     (wrong / "binary.csv").write_bytes(b"\xff\xfe\x00")
+    (wrong / "people.pkl").write_bytes(pickle.dumps(FRAME))
     return wrong
 
 
@@ -103,6 +105,13 @@ LOADING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("a text of lines", lambda at, wrong: load_program("a: 1\nb: 2"), r"spec is 'a: 1\nb: 2': give a path"),
     ("true", lambda at, wrong: load_program(at / "loans.yaml", options=True), "options is True: give a whole number"),
     ("the class itself", lambda at, wrong: Program("loans.yaml"), "load_program makes a program"),
+    (
+        "an unknown keyword",
+        lambda at, wrong: load_program(at / "loans.yaml", option=1),
+        "load_program: there is no argument 'option': did you mean 'options'?",
+    ),
+    ("nothing at all", lambda at, wrong: load_program(), "load_program: missing a required argument: 'spec'"),
+    ("a pickle for a spec", lambda at, wrong: load_program(wrong / "people.pkl"), "not UTF-8 text"),
 ]
 TRAINING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("no data", lambda at, wrong: train(None, at / "loans.yaml", wrong / "m"), "csv is None: give a path"),
@@ -132,6 +141,13 @@ TRAINING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("no such label", lambda at, wrong: draft_spec(at / "loans.csv", "repayed"), "repayed: no such column"),
     ("a number as label", lambda at, wrong: draft_spec(at / "loans.csv", 3), "label is 3: give a text"),
     ("no label", lambda at, wrong: draft_spec(at / "loans.csv", None), "label is None: give a text"),
+    ("another name", lambda at, wrong: training(at, wrong, sed=1), "train: there is no argument 'sed': did you mean"),
+    (
+        "nothing like it",
+        lambda at, wrong: draft_spec(at / "loans.csv", "repaid", to=1),
+        "draft_spec: there is no argument 'to': it takes csv, label",
+    ),
+    ("a pickle of data", lambda at, wrong: draft_spec(wrong / "people.pkl", "repaid"), "not UTF-8 text"),
 ]
 ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
     ("nobody", lambda own: own.suggest(None), "people are a NoneType: give a list of dicts, a data frame"),
@@ -214,6 +230,9 @@ ASKING: list[tuple[str, Callable[[Program], Any], str]] = [
         "answers are not those of `answers`",
     ),
     ("other people", lambda own: own.summarised([], {}), "people are a dict: give those that `read_valid` returns"),
+    ("an unknown keyword", lambda own: own.suggest([ADA], skip=True), "suggest: there is no argument 'skip'"),
+    ("a second position", lambda own: own.score([ADA], "id"), "score: too many positional arguments"),
+    ("too many options", lambda own: own.suggest([ADA], options=11), "options is 11: give a whole number from 1 to 10"),
     ("no such name", lambda own: own.suggest([ADA])["bob"], "no answer to a person named 'bob'"),
     ("no such place", lambda own: own.suggest([ADA])[5], "no answer at place 5: there is 1"),
     ("half a place", lambda own: own.suggest([ADA])[1.5], "an answer has a place or a name, not 1.5"),
