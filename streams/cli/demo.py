@@ -69,7 +69,8 @@ class _Session:
         world.warm_up(self.specs)
         self._scoreboards = world.scoreboards(self.specs, world.curve_every)
         self.simulation, self.figures = world.play(self.specs, self._scoreboards)
-        self.stats = RunStats(self.simulation.is_rejected, world.shown(self.specs), self.figures.add)
+        shown = world.shown(self.specs)
+        self.stats = RunStats(self.simulation.is_rejected, shown, self.figures.add, world.policy_of(shown))
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""

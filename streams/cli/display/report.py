@@ -14,6 +14,7 @@ from ....environments.rounds import Point
 from ...advice import MANY_CHANGES
 from ...errors import writing
 from ..worlds.sections import Line, Plot
+from .sentences import outcome_in_words, without_way
 from .summary import View
 from .words import mean, percentage
 
@@ -34,6 +35,8 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
         title=title,
         facts=facts,
         summary=view.summary,
+        outcome=outcome_in_words(view.summary),
+        without_way=list(without_way(view.summary)),
         examples=[str(recourse).splitlines() for recourse in view.summary.examples],
         many_changes=MANY_CHANGES,
         mean=mean,

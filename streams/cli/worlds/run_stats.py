@@ -64,6 +64,23 @@ class Latency(Struct, frozen=True):
     p99: float | None
 
 
+class ShownAnswers(Struct, frozen=True):
+    """The answers of the program whose examples are shown: those with a recourse, and those without by reason.
+
+    ``examples`` are the answer to one person for each reason.
+    """
+
+    policy: str
+    recourse: int
+    none: dict[str, int]
+    examples: dict[str, NoRecourse]
+
+    @property
+    def answers(self) -> int:
+        """All of them."""
+        return self.recourse + sum(self.none.values())
+
+
 class Summary(Struct, frozen=True):
     """The figures of every run; ``docs/reference/demo.md`` defines them. A world may have its own (``Figures``)."""
 
@@ -87,6 +104,7 @@ class Summary(Struct, frozen=True):
     many_changes_share: float | None = None
     examples: tuple[Recourse, ...] = ()
     outcomes_are_simulated: bool = True
+    shown_answers: ShownAnswers | None = None
 
 
 def encoded(summary: Summary, own: Struct | None) -> bytes:
@@ -103,8 +121,9 @@ class RunStats:
     """Adds records up, in any order.
 
     ``is_rejected(program, application)`` is whether the world's model rejects an application. Where programs close
-    rounds, their decisions say it: it is then always false. The examples are of the program ``shown``, and
-    ``on_output`` gets each event of an output topic once. ``records`` is the number of records that counted.
+    rounds, their decisions say it: it is then always false. The examples are of the program ``shown``, whose policy is
+    called ``policy``, and ``on_output`` gets each event of an output topic once. ``records`` is the number of records
+    that counted.
     """
 
     def __init__(
@@ -112,9 +131,13 @@ class RunStats:
         is_rejected: Callable[[str, str], bool],
         shown: str = "",
         on_output: Callable[[Struct], None] = lambda _: None,
+        policy: str = "",
     ) -> None:
         self._is_rejected, self._on_output = is_rejected, on_output
-        self._shown, self._examples = shown, tuple[Recourse, ...]()
+        self._shown, self._policy, self._examples = shown, policy, tuple[Recourse, ...]()
+        self._shown_recourses = 0
+        self._none: Counter[str] = Counter()
+        self._none_examples: dict[str, NoRecourse] = {}
         self._digests: dict[tuple[str, str], bytes] = {}
         self._sent_ms: dict[_Case, int] = {}
         self._rejected: set[_Case] = set()
@@ -181,6 +204,9 @@ class RunStats:
             mean_changes=changes / options if options else None,
             many_changes_share=many / options if options else None,
             examples=self._examples,
+            shown_answers=ShownAnswers(self._policy, self._shown_recourses, dict(self._none), dict(self._none_examples))
+            if self._shown
+            else None,
         )
 
     def _application(self, case: _Case, record: Record) -> None:
@@ -220,13 +246,22 @@ class RunStats:
                 self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
             case NoRecourse():
                 self._counts["none"] += 1
+                self._show_none(event)
                 self._answered_ms.setdefault(_Case(event.program, event.application), now_ms)
 
     def _show(self, event: Recourse) -> None:
         """Keep the recourses with the first names as examples, in whatever order they are read."""
         if event.program == self._shown:
+            self._shown_recourses += 1
             known = [*self._examples, event]
             self._examples = tuple(sorted(known, key=lambda one: one.application)[:EXAMPLES])
+
+    def _show_none(self, event: NoRecourse) -> None:
+        """Count the answers without a recourse by reason, and keep the one with the first name as the example."""
+        if event.program == self._shown:
+            self._none[event.reason] += 1
+            first = self._none_examples.get(event.reason, event)
+            self._none_examples[event.reason] = min(first, event, key=lambda one: one.application)
 
     def _latency(self) -> Latency:
         latencies = [

@@ -36,6 +36,7 @@ KEYS = [
     "many_changes_share",
     "examples",
     "outcomes_are_simulated",
+    "shown_answers",
 ]
 
 
