@@ -116,6 +116,13 @@ def test_a_pick_tells_all_of_a_feature_that_decides_it_and_nothing_where_nobody_
         assert found.lessons[0].editable.tolist() == [1.0]
 
 
+def test_an_option_that_costs_just_what_people_would_spend_satisfies_them() -> None:
+    limit = 0.75
+    costs = np.array([[limit, np.nextafter(limit, 1.0), np.inf]])
+    found = served(costs, np.ones((3, 1), dtype=bool), np.array([[True]]), limit)
+    assert found.satisfied == pytest.approx(1 / 3)
+
+
 def test_the_pick_of_what_suits_nobody_says_that_its_features_can_change() -> None:
     found = served(np.full((1, 2), np.inf), np.zeros((2, 2), dtype=bool), np.array([[True, False]]), limit=1.0)
     assert found.suits.tolist() == [0.0]

@@ -159,6 +159,7 @@ def renamed(spec):
 REFUSED = {
     "a renamed feature": (renamed, "features cannot change: cases, open options and what is learned are encoded by"),
     "a wider bound": (feature("income", bounds=(0.0, 200.0)), "was trained with 0 to 100, and knows nothing beyond"),
+    "a lower bound": (feature("income", bounds=(-1.0, 100.0)), "was trained with 0 to 100, and knows nothing beyond"),
     "a type": (feature("debts", type="continuous"), "features.debts.type cannot change"),
     "a choice": (policy(choice="linucb"), "policy.choice cannot change: what is learned was learned with it"),
     "a label": (lambda spec: msgspec.structs.replace(spec, label=Label("paid")), "label.name cannot change"),
@@ -229,6 +230,18 @@ def test_an_application_outside_narrower_bounds_is_refused_from_their_place_on(t
     [letter] = letters(story)
     assert (letter.reason, letter.detail) == ("out_of_bounds", "income: 95 is outside 0 to 90")
     assert [case.key.application for case in cases(ledger)] == ["before", "poor", "poorer"]
+
+
+def test_narrower_bounds_may_widen_to_those_that_the_model_was_trained_with(tmp_path):
+    story = tape(tmp_path, **SEARCH)
+    outside = {**POOR, "income": 95.0, "debts": 10}
+    announce(story, NARROWER, 0)
+    story.applies("refused", MINUTE_MS, outside)
+    announce(story, feature("income", bounds=(0.0, 100.0)), 2 * MINUTE_MS)
+    story.applies("taken", 3 * MINUTE_MS, outside)
+    ledger = story.fold()
+    assert [letter.reason for letter in letters(story)] == ["out_of_bounds"]
+    assert [case.key.application for case in cases(ledger)] == ["taken"]
 
 
 def test_who_was_accepted_before_narrower_bounds_is_answered_under_them(tmp_path):

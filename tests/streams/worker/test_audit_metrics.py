@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.schemas.events import NoRecourse, Recourse
+from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.exposition import expose
 from onward.tests.support.pipeline import FEATURES
 from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
@@ -68,3 +69,21 @@ def test_a_group_that_the_model_does_not_read_decides_no_option(tmp_path, name):
     one = told("one", ("north", "south", "south"))
     assert any(b'"options"' in answer for answer in one)
     assert told("other", ("south", "north")) == one
+
+
+def test_features_are_watched_from_the_spec_on_that_says_so(tmp_path):
+    """Each feature by its own groups, and none that the spec does not name."""
+    by_grade = {"name": "grade", "type": "ordinal", "levels": ["a", "b"], "mutable": "none", "missing": "a"}
+    features = [{**one, "audit": False} for one in AUDITED] + [by_grade]
+    tale = tape(tmp_path, **PROGRAMS["known"], features=features, **TIMED)
+    tale.applies("before", 0)
+    for name in ("region", "grade"):
+        announce(tale, feature(name, audit=True), MINUTE_MS)
+    tale.applies("after", 2 * MINUTE_MS)
+    people = {
+        tuple(sample.labels[name] for name in ("program", "feature", "group")): sample.value
+        for family in text_string_to_metric_families(expose(tale.run).owned)
+        for sample in family.samples
+        if sample.name == "onward_audited_people_total"
+    }
+    assert people == {("loan", "region", "north"): 1.0, ("loan", "grade", "a"): 1.0}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,8 +22,10 @@ from onward.streams.engine.picks.population import Population
 from onward.streams.engine.state import CurrentModel
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.programs.program import Program
+from onward.tests.streams.engine.promises import stories
+from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.comparison import dump, without_generation
-from onward.tests.support.pipeline import FEATURES
+from onward.tests.support.pipeline import FEATURES, build_program
 from onward.tests.support.tape import MINUTE_MS, RICH, TIMED, Tape, cases, rows, tape
 
 SETS: Mapping[str, Any] = {
@@ -268,3 +271,29 @@ def test_the_last_answer_of_each_person_counts_whatever_comes_when(tmp_path_fact
     journal = story.journal
     again = story.fold("again", [part for part in (journal[:cut], journal[cut:]) if part])
     assert without_generation(dump(again)) == without_generation(dump(ledger))
+
+
+def test_the_pick_of_a_revised_option_teaches_nothing(tmp_path, monkeypatch):
+    """A model breaks the second option, for which another stands that changes other features; the first one holds."""
+    monkeypatch.setattr(stories, "WEIGHTS", np.array([0.0, 1.0, 6.0, -6.0]))
+    learned = {}
+    for place in ("1", "2"):
+        own = build_program(
+            **{**SETS, "policy": {**SETS["policy"], "options": 2}},
+            promise=stories.PROMISE,
+            model=cast(Any, SimpleNamespace(score=stories.score_of(stories.BIAS, linear=True))),
+            features=stories.FEATURES,
+        )
+        tale = stories.story(tmp_path / place, monkeypatch, own, {"v4": -1.2})
+        tale.applies_with("a", 0, income=80.0, debts=8)
+        announce(tale, feature("region", mutable="any"), 0)
+        announce(tale, feature("debts", mutable="none"), 0)
+        tale.new_model("v4", 0)
+        tale.says("a", MINUTE_MS, place)
+        learned[place] = counts(tale.fold())
+        first = {option.id: option.candidate for option in tale.recourses()["a"].options}
+        [revised] = tale.revisions()
+        moved = {option.id for option in revised.options if option.candidate != first[option.id]}
+        assert (moved, tale.reasons()) == ({"2"}, [])
+    assert learned["1"] != NOTHING
+    assert learned["2"] == NOTHING
