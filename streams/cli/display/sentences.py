@@ -34,7 +34,9 @@ def outcome_in_words(summary: Summary) -> str | None:
 def without_way(summary: Summary) -> Iterator[WithoutWay]:
     """Who has none, and why: the most frequent reason first."""
     shown = summary.shown_answers
-    for reason, people in sorted(shown.none.items(), key=lambda one: (-one[1], one[0])) if shown else ():
+    if shown is None:
+        return
+    for reason, people in sorted(shown.none.items(), key=lambda one: (-one[1], one[0])):
         example = shown.examples[reason]
         words = reason.replace("_", " ")
         yield WithoutWay(words, people, printable(example.application), printable(example.detail))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import onward
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PEOPLE = [{"income": 55, "debts": 6, "region": "north"}, {"income": 20, "debts": 8, "region": "south"}]
 
 
@@ -23,11 +25,11 @@ def own(folder: Path, tmp_path: Path) -> Path:
 def test_a_pickled_program_and_its_suggestions_are_the_same(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own)
     program = onward.load_program("loans.yaml", options=1)
-    suggestions = program.suggest(PEOPLE)
+    suggestions = program.suggest(PEOPLE, at=NOW)
     monkeypatch.chdir(own.parent)
     again = pickle.loads(pickle.dumps(program))
     assert (again.name, again.model, again.threshold) == (program.name, program.model, program.threshold)
-    assert again.suggest(PEOPLE).to_dicts() == suggestions.to_dicts()
+    assert again.suggest(PEOPLE, at=NOW).to_dicts() == suggestions.to_dicts()
     assert pickle.loads(pickle.dumps(suggestions)).summary() == suggestions.summary()
 
 
