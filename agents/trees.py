@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .arrays import Array
 from .arrays import Indices as Indices
 from .compiled import compiled
+from .rounding import to_significant
 from .sigmoid import sigmoid
 
 Ints = NDArray[np.int64]
@@ -25,6 +26,8 @@ Thresholds = NDArray[np.floating[Any]]
 
 LEAF = -1
 """The column and the child of a leaf."""
+MOST_DIGITS = 9
+"""Of scores that are rounded."""
 
 
 class Tree(NamedTuple):
@@ -47,6 +50,7 @@ class TreeSum:
 
     ``roots`` (T,) are the trees' first nodes. A row of ``nodes`` (N, 3) is the node's column, negative in a leaf, and
     its left and right child. The type of ``threshold`` (N,), float32 or float64, is that in which rows are compared.
+    Scores are rounded to ``digits`` significant ones, None for trees whose leaves are not rounded themselves.
     """
 
     roots: Indices
@@ -55,6 +59,7 @@ class TreeSum:
     value: Array
     base: float
     logistic: bool
+    digits: int | None = None
 
     def score(self, X: Array) -> Array:
         """The probability of the desired class, (n,), of encoded rows (n, D) without NaN."""
@@ -62,7 +67,8 @@ class TreeSum:
         total = np.full(len(rows), self.base)
         add_leaves(rows, self.roots, self.nodes, self.threshold, self.value, total)
         # Shares of a probability are rounded, so that their sum may be just above 1.
-        return sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
+        scores = sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
+        return scores if self.digits is None else to_significant(scores, self.digits)
 
     def mapped(self, slope: float, intercept: float, *, logistic: bool) -> TreeSum:
         """The trees whose sum is ``slope`` times this one's, plus ``intercept``."""
@@ -221,14 +227,17 @@ def down_to_float32(threshold: Array) -> NDArray[np.float32]:
 def dump_trees(trees: TreeSum) -> bytes:
     """The arrays as a compressed npz file; equal trees give equal bytes."""
     file = io.BytesIO()
+    digits = {} if trees.digits is None else {"digits": np.array(trees.digits, dtype=np.int64)}
     np.savez_compressed(
         file,
+        allow_pickle=False,
         roots=trees.roots.astype(np.int64),
         nodes=trees.nodes,
         threshold=trees.threshold,
         value=trees.value,
         base=np.float64(trees.base),
         logistic=np.bool_(trees.logistic),
+        **digits,
     )
     return file.getvalue()
 
@@ -239,13 +248,28 @@ def load_trees(content: bytes, columns: int) -> TreeSum:
     Raises an error when it is no such file, or its trees are not trees over ``columns``.
     """
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        digits = digits_in(file)
         arrays = {name: file[name] for name in LAYOUT}
     for name, (dimensions, types) in LAYOUT.items():
         array = arrays[name]
         if array.ndim != dimensions or array.dtype.name not in types:
             raise ValueError(f"array {name} is of {array.dtype.name} with {array.ndim} dimensions")
     roots, base, logistic = arrays["roots"].astype(np.intp), float(arrays["base"]), bool(arrays["logistic"])
-    return check_trees(TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic), columns)
+    trees = TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic, digits)
+    return check_trees(trees, columns)
+
+
+def digits_in(arrays: Mapping[str, NDArray[Any]]) -> int | None:
+    """The digits of scores by the array ``digits`` of a file; None where it has none, as that of trees of float64.
+
+    Raises ValueError for anything but a number of 1 to 9.
+    """
+    if "digits" not in arrays:
+        return None
+    digits = arrays["digits"]
+    if digits.ndim or digits.dtype != np.int64 or not 1 <= digits <= MOST_DIGITS:
+        raise ValueError(f"its scores are rounded to {digits} digits, not 1 to {MOST_DIGITS}")
+    return int(digits)
 
 
 LAYOUT: Mapping[str, tuple[int, Sequence[str]]] = {

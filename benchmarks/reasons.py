@@ -32,8 +32,10 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.bundle.baseline import baseline_of
 from onward.streams.programs.bundle.manifest import FeatureColumn
 from onward.streams.programs.models.scoring import DecisionModel, scorer
+from onward.streams.programs.onnx.check import parse_onnx
+from onward.streams.programs.onnx.outputs import desired_class, with_one_output
 from onward.streams.programs.reasons import RejectionReasons, contributions_under
-from onward.streams.programs.training.importing import onnx_model
+from onward.streams.programs.training.imported_model import onnx_model
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
@@ -111,7 +113,10 @@ def cases(args: Args) -> Iterator[Case]:
         yield _case(title, estimator, scorer(estimator, CODEC.dimension), rows[half:], X[half:], args)
         if title == "network":
             content = to_onnx(estimator, X[:1], options={"zipmap": False}).SerializeToString()
-            model = onnx_model(content, CODEC, X[:200])
+            parsed = parse_onnx(content)
+            column, _ = desired_class(parsed, 1)
+            with_one_output(parsed)
+            model = onnx_model(parsed, column, CODEC, X[:200])
             yield _case("ONNX, a black box", estimator, model, rows[half:], X[half:], args)
 
 

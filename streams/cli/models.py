@@ -49,7 +49,7 @@ USAGE = """usage: onward models import FILE.onnx [FLAGS]
 `onward models ACTION --help` explains the flags of an action."""
 IMPORT = """Make a program's model from a classifier in ONNX. Write it, its recourse instances and a manifest to a new
 folder. The classifier takes one input a feature, named as in the spec, with raw values; or one matrix of the spec's
-encoded columns. Give data that it was not fitted on: else it looks better than it is."""
+columns, raw or encoded. Give data that it was not fitted on: else it looks better than it is."""
 CHECK = """Tell how many open options of a program a new model would break. Nothing is announced or written: the
 ledgers are read while their workers run. The exit code is 0 while at most --limit of the options break, and of no group
 more than --group-limit; 1 above."""
@@ -70,6 +70,12 @@ def import_file(args: Sequence[str]) -> int:
     add_model_flags(parser, "the order of rows")
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
     parser.add_argument(
+        "--columns",
+        choices=("raw", "encoded"),
+        help="""what the columns of a model with one matrix hold, in the order of the spec: values as in the data, or
+        the spec's encoded columns (default: found out by its splits and the labels)""",
+    )
+    parser.add_argument(
         "--retrain",
         action="extend",
         nargs="+",
@@ -89,6 +95,7 @@ def import_file(args: Sequence[str]) -> int:
         options.output,
         seed=options.seed,
         probabilities=options.probabilities,
+        columns=options.columns,
         retrains=options.retrain,
         goal_policy=options.goal_policy,
         tell=tell,

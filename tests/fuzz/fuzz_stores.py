@@ -29,7 +29,7 @@ from onward.streams.programs.bundle.raw_rows import write_rows
 from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.onnx.check import parse_onnx
 from onward.streams.programs.onnx.inputs import inputs_of
-from onward.streams.programs.onnx.outputs import desired_column, with_one_output
+from onward.streams.programs.onnx.outputs import desired_class, with_one_output
 from onward.streams.programs.onnx.trees import flattened
 from onward.streams.records import TopicPartition
 from onward.streams.snapshots.store import LIST_FILE, Snapshot, SnapshotError, Snapshots
@@ -121,7 +121,7 @@ def onnx(data: bytes) -> None:
     """Trees that score, or ``ValueError``, for a file of ONNX, before onnxruntime sees it."""
     try:
         model = parse_onnx(data)
-        column = desired_column(model, 1)
+        column, _ = desired_class(model, 1)
         with_one_output(model)
         inputs_of(model, 4, None)
         trees = flattened(model, column, 4)

@@ -151,7 +151,9 @@ def _load(folder: _Folder, sha256: str | None, columns: tuple[str, ...], codec: 
         model=_loaded(folder, model, lambda file: read_model(model.file, file, width, manifest.onnx, codec)),
         instances=instances,
         reference=_population(folder, manifest),
-        retrains=_loaded(folder, retrains, lambda file: load_retrains(file, width, codec)) if retrains else (),
+        retrains=_loaded(folder, retrains, lambda file: load_retrains(file, width, codec, manifest.onnx))
+        if retrains
+        else (),
         goal_policy=_loaded(folder, policy, load_goal_policy) if policy else None,
         improvement=_loaded(folder, improvement, lambda file: load_improvement(file, improvement.method, width))
         if improvement

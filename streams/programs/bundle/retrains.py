@@ -15,11 +15,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from msgspec import convert
+from msgspec import UNSET, UnsetType, convert
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ....agents.fitted_trees.forests import Forest
-from ....agents.trees import TreeSum, check_trees
+from ....agents.trees import TreeSum, check_trees, digits_in
 from ....schemas.encoding import FeatureCodec
 from ..models.scoring import DecisionModel, Layer, Logistic, Perceptron, scorer
 from ..onnx.score import OnnxScore
@@ -70,15 +71,17 @@ def dump_retrains(models: Sequence[DecisionModel]) -> bytes:
     return packed(_arrays(models))
 
 
-def load_retrains(content: bytes, columns: int, codec: FeatureCodec | None = None) -> list[DecisionModel]:
+def load_retrains(
+    content: bytes, columns: int, codec: FeatureCodec | None = None, onnx: OnnxScore | UnsetType = UNSET
+) -> list[DecisionModel]:
     """The models of a file over ``columns``, with the scores that they were written with, bit for bit.
 
-    ``codec`` is the program's, which only ONNX models of raw features need. Raises an error, one line of which says why
-    the file is refused.
+    ``codec`` is the program's, which only ONNX models of raw features need, and ``onnx`` says how their model is
+    scored. Raises an error, one line of which says why the file is refused.
     """
     arrays = unpacked(content)
     if "content" in arrays:
-        models = list(_loaded_onnx(arrays, columns, codec))
+        models = list(_loaded_onnx(arrays, columns, codec, onnx))
     else:
         models = list((_loaded_trees if "nodes" in arrays else _loaded_layers)(arrays, columns))
     if len(models) < FEWEST:
@@ -133,7 +136,7 @@ def _loaded_layers(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
 
 
 def _of_trees(models: Sequence[TreeSum]) -> Arrays:
-    if len({(model.logistic, model.threshold.dtype) for model in models}) != 1:
+    if len({(model.logistic, model.threshold.dtype, model.digits) for model in models}) != 1:
         raise ValueError("the retrains are trees of different kinds")
     return {
         "first_root": _starts([len(model.roots) for model in models]),
@@ -144,12 +147,13 @@ def _of_trees(models: Sequence[TreeSum]) -> Arrays:
         "value": np.concatenate([model.value for model in models]),
         "base": np.array([model.base for model in models], dtype=np.float64),
         "logistic": np.array(models[0].logistic),
+        **({} if models[0].digits is None else {"digits": np.array(models[0].digits, dtype=np.int64)}),
     }
 
 
 def _loaded_trees(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
     _check_layout(arrays, TREES)
-    count = len(arrays["base"])
+    count, digits = len(arrays["base"]), digits_in(arrays)
     roots = _parts(arrays["first_root"], count, len(arrays["roots"]))
     nodes = _parts(arrays["first_node"], count, len(arrays["nodes"]))
     if not len(arrays["nodes"]) == len(arrays["threshold"]) == len(arrays["value"]):
@@ -162,6 +166,7 @@ def _loaded_trees(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
             arrays["value"][own],
             float(arrays["base"][number]),
             bool(arrays["logistic"]),
+            digits,
         )
         yield check_trees(trees, columns)
 
@@ -175,14 +180,19 @@ def _of_onnx(models: Sequence[OnnxModel]) -> Arrays:
     }
 
 
-def _loaded_onnx(arrays: Arrays, columns: int, codec: FeatureCodec | None) -> Iterator[DecisionModel]:
+def _loaded_onnx(
+    arrays: Arrays, columns: int, codec: FeatureCodec | None, model: OnnxScore | UnsetType
+) -> Iterator[DecisionModel]:
     from ..onnx.model import load_onnx
 
     _check_layout(arrays, ONNX)
     column, rows = arrays["column"].tolist(), arrays["rows"].tolist()
     files = _parts(arrays["first_byte"], len(column), len(arrays["content"]))
+    # What a model over a matrix takes, and how far its score is rounded, is the same for its retrains.
+    shared = {} if isinstance(model, UnsetType) else {"digits": model.digits, "matrix": model.matrix}
     for file, *columns_and_rows in zip(files, column, rows, strict=True):
         score = convert(dict(zip(("column", "rows"), columns_and_rows, strict=True)), OnnxScore)
+        score = replace(score, **shared)
         yield load_onnx(arrays["content"][file].tobytes(), score, columns, codec)
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ....agents.rounding import to_significant
 from ....schemas.encoding import FeatureCodec
 from ...errors import ModelError, one_line
 from ..models.row_independence import keeps_rows_apart
 from .check import NEEDS_EXTRA, parse_onnx
 from .cost import check_cost
 from .inputs import Feeds, inputs_of, texts_of
-from .score import OnnxScore
+from .score import DIGITS, FLOAT32_ROUNDING, MatrixColumns, OnnxScore
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -39,7 +42,7 @@ class OnnxModel:
     def __init__(self, model: ModelProto, reading: OnnxScore, columns: int, codec: FeatureCodec | None) -> None:
         self.content: bytes = model.SerializeToString()
         self.reading = reading
-        self._inputs = inputs_of(model, columns, codec)
+        self._inputs = inputs_of(model, columns, codec, reading.matrix)
         if self._inputs.one_by_one and reading.rows != 1:
             raise ValueError("it takes a single row at a time")
         shapes = {name: values.shape for name, values in self._inputs.feeds(np.zeros((reading.rows, columns))).items()}
@@ -52,8 +55,19 @@ class OnnxModel:
         """The names of the features that its score may depend on; None where it takes all columns."""
         return self._inputs.features
 
+    def round_scores(self) -> None:
+        """Round scores from here on to the digits that float32 is good for: those just outside of 0 to 1 are there."""
+        self.reading = replace(self.reading, digits=DIGITS)
+
     def score(self, X: Floats) -> Floats:
         """The probability of the desired class, (n,), of encoded rows (n, D). Raises ValueError for other results."""
+        scores, digits = self._scores(X), self.reading.digits
+        if isinstance(digits, UnsetType):
+            return scores
+        near = scores.clip(0.0, 1.0)
+        return to_significant(np.where(np.abs(scores - near) <= FLOAT32_ROUNDING, near, scores), digits)
+
+    def _scores(self, X: Floats) -> Floats:
         feeds, size = self._inputs.feeds(X), self.reading.rows
         scores = np.empty(len(X))
         for start in range(0, len(X), size):
@@ -107,19 +121,24 @@ def load_onnx(content: bytes, reading: OnnxScore, columns: int, codec: FeatureCo
 
 
 def independent_model(
-    model: ModelProto, column: int, columns: int, codec: FeatureCodec | None, rows: Floats
+    model: ModelProto,
+    column: int,
+    columns: int,
+    codec: FeatureCodec | None,
+    rows: Floats,
+    matrix: MatrixColumns | UnsetType = UNSET,
 ) -> OnnxModel:
     """The model with the largest batches in which the scores of ``rows`` (n, D) do not depend on each other.
 
-    Raises ValueError where there are none.
+    ``matrix`` says what the columns of a single input are. Raises ValueError where there are no such batches.
     """
-    one_by_one = inputs_of(model, columns, codec).one_by_one
-    single = OnnxModel(model, OnnxScore(column=column, rows=1), columns, codec)
+    one_by_one = inputs_of(model, columns, codec, matrix).one_by_one
+    single = OnnxModel(model, OnnxScore(column=column, rows=1, matrix=matrix), columns, codec)
     if not keeps_rows_apart(single.score, rows):
         raise ValueError("it gives equal rows different scores")
     if one_by_one:
         return single
-    batched = OnnxModel(model, OnnxScore(column=column, rows=BATCH_ROWS), columns, codec)
+    batched = OnnxModel(model, OnnxScore(column=column, rows=BATCH_ROWS, matrix=matrix), columns, codec)
     if np.abs(batched.score(rows) - single.score(rows)).max() > LARGEST_DIFFERENCE:
         raise ValueError("the score of a row depends on the rows beside it")
     return batched if keeps_rows_apart(batched.score, rows) else single

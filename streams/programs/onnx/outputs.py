@@ -34,21 +34,21 @@ def with_one_output(model: ModelProto, name: str | None = None) -> None:
     model.graph.output.append(kept)
 
 
-def desired_column(model: ModelProto, desired: Value) -> int:
-    """The position of the desired class: of ``desired``, the label's value in the spec, else of class 1.
+def desired_class(model: ModelProto, desired: Value) -> tuple[int, str]:
+    """The position and name of the desired class: of ``desired``, the label's value in the spec, else of class 1.
 
     Without names of classes it is the second. Call it before ``with_one_output``. Raises ValueError when the classes
     are not two, or neither of them is the desired one.
     """
     labels = _class_labels(model.graph.node)
     if labels is None:
-        return 1
+        return 1, "1"
     if len(labels) != 2:
         raise ValueError(f"it tells {len(labels)} classes apart; a program's model has two")
     if str(desired) in labels:
-        return labels.index(str(desired))
+        return labels.index(str(desired)), str(desired)
     if labels == ["0", "1"]:
-        return 1
+        return 1, "1"
     raise ValueError(f"its classes are {' and '.join(labels)}; label.desired of the spec is {desired}, none of them")
 
 

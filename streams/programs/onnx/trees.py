@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.trees import LEAF, Tree, TreeSum, check_trees, tree_sum
+from .matrix import Layout
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -20,19 +22,45 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
 PASSING = ("Identity", "ZipMap")
 
 
-def flattened(model: ModelProto, column: int, columns: int) -> TreeSum | None:
-    """The trees of a model that is one tree ensemble over a matrix of ``columns``; None where it is anything else.
+def flattened(model: ModelProto, column: int, columns: int, layout: Layout | None = None) -> TreeSum | None:
+    """The trees of a model that is one tree ensemble over a matrix, as trees over ``columns`` encoded columns.
 
-    ``column`` is the position of the desired class. Raises ValueError for an ensemble that is not made of trees.
+    None where it is anything else. ``column`` is the position of the desired class; ``layout`` says what the matrix
+    holds, if not all encoded columns. Raises ValueError for an ensemble that is not made of trees.
     """
     node = _only_ensemble(model)
     if node is None:
         return None
+    width = columns if layout is None else len(layout.columns)
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
     try:
-        return _sum(node.op_type, attributes, column, columns)
+        trees = _sum(node.op_type, attributes, column, width)
     except (LookupError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"the attributes of its {node.op_type} do not fit together: {error}") from None
+    if trees is None or layout is None:
+        return trees
+    from onnx import TensorProto
+
+    # Between two float32 there is another order of float64: what compares these stays with onnxruntime.
+    if layout.matrix.raw and model.graph.input[0].type.tensor_type.elem_type == TensorProto.DOUBLE:
+        return None
+    moved = _over_encoded(trees, layout)
+    return None if moved is None else check_trees(moved, columns)
+
+
+def _over_encoded(trees: TreeSum, layout: Layout) -> TreeSum | None:
+    """The trees over the encoded columns; None where they split categories by their order."""
+    nodes, asked = trees.nodes.copy(), trees.nodes[:, 0]
+    threshold = trees.threshold.astype(np.float64) if layout.matrix.raw else trees.threshold.copy()
+    for number, column in enumerate(layout.columns):
+        own = asked == number
+        nodes[own, 0] = column.place
+        if layout.matrix.raw and own.any():
+            split = layout.split(number, trees.threshold[own].astype(np.float32))
+            if split is None:
+                return None
+            threshold[own] = split
+    return replace(trees, nodes=nodes, threshold=threshold)
 
 
 def _sum(operator: str, attributes: Mapping[str, Any], column: int, columns: int) -> TreeSum | None:

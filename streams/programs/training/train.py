@@ -25,6 +25,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from ....agents.goals import accepted
+from ....agents.scores import digits_apart, rounded_down
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
@@ -44,6 +45,7 @@ from .fitting import fit
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
+from .label_fit import clearly, fit_of
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
@@ -218,15 +220,28 @@ def accepted_rows(
     Raises ``UsageError`` when there are none.
     """
     threshold = codec.spec.model.threshold
-    approved = accepted(model.score(table.X[recourse]), threshold)
+    scores = model.score(table.X[recourse])
+    approved = accepted(scores, threshold)
     rows = (table.rows[index] for index in recourse[approved])
     kept = [row for row in rows if codec.violated_constraint(row) is None]
-    if not kept:
+    if not kept and approved.any():
         raise UsageError(
-            f"{csv}: the model accepts none of the {len(recourse)} rows set aside as recourse instances; "
-            f"lower model.threshold ({threshold}) or give more data"
+            f"{csv}: each of the {approved.sum()} rows that the model accepts breaks a constraint of the spec, so none "
+            "can be a recourse instance: correct the constraints, or give more data"
         )
+    if not kept:
+        raise UsageError(f"{csv}: {_none_accepted(scores, table.labels[recourse], threshold)}")
     return kept
+
+
+def _none_accepted(scores: Floats, labels: NDArray[np.int64], threshold: float) -> str:
+    """Why a model accepts nobody. A lower threshold is no advice where its scores (n,) do not go with the labels."""
+    told = f"the model accepts none of the {len(scores)} rows set aside as recourse instances"
+    highest = float(scores.max())
+    if fit_of(scores, labels).auc < 0.5 + clearly(labels):
+        return f"{told}, and its scores do not go with their labels: give more data, or features that tell people apart"
+    shown = rounded_down(highest, digits_apart(highest, threshold))
+    return f"{told}, their highest score is {shown}: lower model.threshold ({threshold}) below it, or give more data"
 
 
 def published(loaded: LoadedSpec, instances: Rows, table: Table) -> dict[str, float]:

@@ -13,7 +13,7 @@ from skl2onnx import to_onnx
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
 
 from onward.streams.programs.onnx.check import parse_onnx
-from onward.streams.programs.onnx.outputs import desired_column, with_one_output
+from onward.streams.programs.onnx.outputs import desired_class, with_one_output
 from onward.streams.programs.onnx.trees import flattened
 
 BOOSTERS = Path(__file__).parent / "boosters"
@@ -24,7 +24,7 @@ Y = (X[:, 0] + X[:, 1] > 1).astype(int)
 
 def trees_of(content, columns=4):
     model = parse_onnx(content)
-    column = desired_column(model, 1)
+    column, _ = desired_class(model, 1)
     with_one_output(model)
     return flattened(model, column, columns)
 

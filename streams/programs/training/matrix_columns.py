@@ -1,0 +1,132 @@
+"""What the columns of an imported model's matrix are: raw or encoded, found out by its splits and by labelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from ....schemas.encoding import FeatureCodec
+from ..onnx.inputs import matrix_layouts, takes_features
+from ..onnx.matrix import Kind, Layout, splits_of
+from ..onnx.model import independent_model
+from ..onnx.score import FLOAT32_ROUNDING, MatrixColumns
+from .label_fit import CLEARLY, Fit, clearly, fit_of
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+_NAMED = 6
+"""Columns that a message names."""
+
+
+class Found(NamedTuple):
+    """What the columns of a matrix are, unset for all encoded columns, and a line that says how it was found."""
+
+    matrix: MatrixColumns | UnsetType = UNSET
+    told: str | None = None
+
+
+def matrix_columns(
+    model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, kind: Kind | None = None
+) -> Found:
+    """What the columns of a model's only input are; unset too where it has one input a feature.
+
+    They are those of ``kind``, where it is given, that the splits of trees allow. Where several remain, the encoded
+    rows ``X`` (n, D) are scored by each, and one must fit the ``labels`` (n,) clearly better. Raises ValueError where
+    nothing fits, or nothing shows which.
+    """
+    # Of several inputs that are not the features `inputs_of` tells the difference.
+    layouts = [] if takes_features(model, codec.spec.features) else matrix_layouts(model, codec)
+    if not layouts:
+        return Found()
+    possible = _possible(model, layouts, kind)
+    if len(possible) == 1:
+        return _found(possible[0], codec, "nothing else fits their number, type and splits")
+    return _fitting(model, column, codec, X, labels, possible)
+
+
+def _found(layout: Layout, codec: FeatureCodec, why: str) -> Found:
+    if _is_plain(layout, codec):
+        return Found()
+    return Found(layout.matrix, f"its matrix holds {_in_words(layout)}: {why}")
+
+
+def _is_plain(layout: Layout, codec: FeatureCodec) -> bool:
+    return layout.matrix == MatrixColumns(codec.columns, False)
+
+
+def _possible(model: ModelProto, layouts: Sequence[Layout], kind: Kind | None) -> Sequence[Layout]:
+    """The layouts of a kind that the splits of the model's trees allow. Raises ValueError where there is none."""
+    named = [layout for layout in layouts if kind is None or layout.matrix.raw == (kind == "raw")]
+    if not named:
+        raise ValueError(f"its matrix cannot hold {kind} columns: it has another number, or another type, than these")
+    splits = splits_of(model, len(named[0].columns))
+    if splits is None:
+        return named
+    faults = [layout.disproof(splits) for layout in named]
+    possible = [layout for layout, fault in zip(named, faults, strict=True) if fault is None]
+    if not possible:
+        of_each = "; ".join(f"{_in_words(each)}: {fault}" for each, fault in zip(named, faults, strict=True))
+        raise ValueError(
+            f"its matrix does not hold the columns of the spec ({of_each}): give it these columns in the order of the "
+            "spec, or one input a feature"
+        )
+    return possible
+
+
+def _fitting(
+    model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, layouts: Sequence[Layout]
+) -> Found:
+    """The layout under which scores fit the labels clearly better than under the others."""
+    scores = []
+    for layout in layouts:
+        matrix = UNSET if _is_plain(layout, codec) else layout.matrix
+        scores.append(independent_model(model, column, codec.dimension, codec, X, matrix).score(X))
+    if not any(map(_may_be_probabilities, scores)):
+        return _found(layouts[0], codec, "none of those that it may hold gives probabilities")
+    fits = [fit_of(own, labels) for own in scores]
+    told = "; ".join(f"as {_in_words(layout)} {fit}" for layout, fit in zip(layouts, fits, strict=True))
+    best = _best(fits, clearly(labels))
+    if best is None:
+        raise ValueError(
+            f"it does not say whether its matrix holds raw or encoded columns, and the rows do not tell it ({told}): "
+            "say it with --columns raw or --columns encoded, or export one input a feature"
+        )
+    found = _found(layouts[best], codec, f"the labels say so ({told})")
+    return found if found.told else Found(told=f"its matrix holds encoded columns: the labels say so ({told})")
+
+
+def _may_be_probabilities(scores: Floats) -> bool:
+    near = scores.clip(0.0, 1.0)
+    return bool(np.abs(scores - near).max() <= FLOAT32_ROUNDING and scores.min() < scores.max())
+
+
+def _best(fits: Sequence[Fit], margin: float) -> int | None:
+    """The number of the fit that is clearly better than all others; None where there is none.
+
+    An order that is the other way round is an order all the same. Where all have the same, probabilities count.
+    """
+    for best, own in enumerate(fits):
+        others = [fit for number, fit in enumerate(fits) if number != best]
+        if all(_is_better(own, other, margin) for other in others):
+            return best
+    return None
+
+
+def _is_better(own: Fit, other: Fit, margin: float) -> bool:
+    ahead = abs(own.auc - 0.5) - abs(other.auc - 0.5)
+    return ahead >= margin or (abs(ahead) < margin and other.brier - own.brier >= CLEARLY)
+
+
+def _in_words(layout: Layout) -> str:
+    """Which columns a layout has."""
+    names, kind = layout.matrix.names, "raw" if layout.matrix.raw else "encoded"
+    more = ", ..." if len(names) > _NAMED else ""
+    return f"{kind} columns ({', '.join(names[:_NAMED])}{more})"
