@@ -19,9 +19,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from .cell import codes_within
 from .constraints import CrossFeatureRules
 from .events import Value
-from .feature_check import check_value, quoted
+from .feature_check import check_value, no_value, quoted
 from .feature_reader import FeatureReader, Features
 from .feature_reader import FilledValues as FilledValues
 from .feature_reader import Values as Values
@@ -36,10 +37,17 @@ Indices = NDArray[np.intp]
 
 
 def columns_of(feature: Feature) -> tuple[str, ...]:
-    """The names of a feature's encoded columns, which are also its columns in one-hot data files."""
+    """The names of a feature's encoded columns."""
     if feature.type != "categorical":
         return (feature.name,)
-    return feature.one_hot or tuple(f"{feature.name}:{category}" for category in feature.categories or ())
+    categories, one_hot = feature.categories or (), feature.one_hot or ()
+    unnamed = categories[: len(categories) - len(one_hot)]
+    return (*(f"{feature.name}:{category}" for category in unnamed), *one_hot)
+
+
+def data_columns_of(feature: Feature) -> tuple[str, ...]:
+    """The names of a feature's one-hot columns in data files: one less than encoded ones where a category has none."""
+    return feature.one_hot or columns_of(feature)
 
 
 class FeatureCodec:
@@ -78,6 +86,10 @@ class FeatureCodec:
         self._narrowed = [
             (index, feature) for index, feature in enumerate(spec.features) if feature != self.features[index]
         ]
+        self._codes = [
+            (index, sorted(codes)) for index, feature in enumerate(spec.features) if (codes := codes_within(feature))
+        ]
+        """The features that have codes for no value within their bounds, with these."""
         self._missing = {feature.name: feature.missing for feature in spec.features if feature.missing is not None}
         self.keys: int | None = None if self._missing else len(self._features)
         """The number of keys of a JSON object of features; None where features may be left out."""
@@ -114,9 +126,11 @@ class FeatureCodec:
         """The first problem of raw features: ``missing_feature``, then ``unknown_feature``, then that of a value, in
         the order of the spec. A feature with a ``missing`` value in the spec may be absent or None."""
         features = self.completed(features)
-        for name in self._features:
+        for name, feature in self._features.items():
             if name not in features:
                 return Problem("missing_feature", f"{name}: missing")
+            if features[name] is None:
+                return no_value(feature, None)
         for name in features:
             if name not in self._features:
                 return Problem("unknown_feature", f"{quoted(name)}: not a feature of program {self.spec.program}")
@@ -152,14 +166,19 @@ class FeatureCodec:
         return Counter(broken for broken in map(self.violated_constraint, people) if broken is not None)
 
     def keep_rules(self, encoded: Vector) -> NDArray[np.bool_]:
-        """Whether encoded rows (n, D) keep the cross-feature constraints and the spec's bounds, (n,)."""
-        if not (self.spec.constraints.le or self.spec.constraints.rules or self._narrowed):
+        """Whether encoded rows (n, D) keep the cross-feature constraints and the spec's bounds, (n,).
+
+        A row with a number that stands for no value does not. People have none: theirs is read as ``missing``.
+        """
+        if not (self.spec.constraints.le or self.spec.constraints.rules or self._narrowed or self._codes):
             return np.ones(len(encoded), dtype=bool)
         codes = self.codes(encoded)
         kept = self._rules.kept(codes)
         for index, feature in self._narrowed:
             low, high = feature.bounds or (-math.inf, math.inf)
             kept &= (low <= codes[:, index]) & (codes[:, index] <= high)
+        for index, not_given in self._codes:
+            kept &= ~np.isin(codes[:, index], not_given)
         return kept
 
     def codes(self, encoded: Vector) -> Vector:

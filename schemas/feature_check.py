@@ -34,6 +34,14 @@ def check_value(feature: Feature, value: object) -> Problem | None:
     return _check_text(feature, value)
 
 
+def no_value(feature: Feature, cell: object) -> Problem:
+    """The problem of a cell that stands for no value, of a feature without a ``missing`` one."""
+    shown = "no value is given"
+    if isinstance(cell, int | float | str):
+        shown = f"{_masked(feature, cell)} stands for no value"
+    return Problem("missing_feature", f"{feature.name}: {shown}, and the spec has no `missing` for it")
+
+
 def quoted(value: str | float) -> str:
     """A value as a message shows it: texts and integers are shortened."""
     if isinstance(value, str):

@@ -1,6 +1,6 @@
 """Reads the JSON object of an application's features into checked values.
 
-A feature with a ``missing`` value in the spec is read as that value where it is absent or null.
+A feature with a ``missing`` value in the spec is read as that value where it is absent, null, or not given otherwise.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 from msgspec import Meta, Raw
 
+from .cell import CellReader, codes_within
 from .events import Value
-from .feature_check import EXACT
+from .feature_check import EXACT, no_value
 from .normal_form import normal_form
 from .problems import JSON_ERRORS, Problem
 from .spec import Feature
@@ -47,11 +48,14 @@ class FeatureReader:
     """
 
     def __init__(self, features: Sequence[Feature], check: Check) -> None:
-        self._names = [feature.name for feature in features]
+        self._features = {feature.name: feature for feature in features}
+        self._cells = {feature.name: CellReader(feature) for feature in features}
+        self._names = list(self._cells)
         self._missing: list[Any] = [feature.missing for feature in features]
         self._may_lack = any(value is not None for value in self._missing)
         self._spelling = spelling(features)
         self._check = check
+        self._codes = [(index, codes) for index, feature in enumerate(features) if (codes := codes_within(feature))]
         self._decode_valid = _row_decoder(features, _valid_type)
         self._decode_typed = _row_decoder(features, _type_of)
 
@@ -59,19 +63,19 @@ class FeatureReader:
         """The values of a JSON object, or its problem: one of ``check``, or why it cannot be decoded."""
         try:
             values = self._decode_valid(data)
-            return self._filled(values) if self._may_lack and None in values else values
         except JSON_ERRORS:
             return self._read_slowly(data)
+        if any(values[index] in codes for index, codes in self._codes):
+            return self._read_slowly(data)
+        return self._filled(values) if self._may_lack and None in values else values
 
     def _read_slowly(self, data: bytes | Raw) -> Values | Problem:
         """Values that ``_valid_type`` leaves out may still be valid: 3.0 is an integer, null may have a value."""
         try:
-            values = self._filled(self._decode_typed(data))
+            values = self._decode_typed(data)
         except JSON_ERRORS as error:
             return self._read_any(data, error)
-        features = dict(zip(self._names, values, strict=True))
-        problem = self._check(features)
-        return values if problem is None else self._read_respelled(features, problem)
+        return self._read_meant(dict(zip(self._names, values, strict=True)))
 
     def _read_any(self, data: bytes | Raw, error: Exception) -> Values | Problem:
         """The values or the problem of features that are not of the types. ``error`` is msgspec's, used where no
@@ -82,15 +86,33 @@ class FeatureReader:
             return Problem("wrong_type", f"features: {error}")
         except JSON_ERRORS:
             return Problem("malformed_json", f"features: {error}")
-        problem = self._check(features) or Problem("malformed_json", f"features: {error}")
-        return self._read_respelled(features, problem)
+        return self._read_meant(features)
 
-    def _read_respelled(self, features: Features, problem: Problem) -> Values | Problem:
-        """The values with the spec's spelling of names and texts, or ``problem`` where that does not cure it."""
-        respelled = respell(features, self._spelling)
-        if respelled == features or self._check(respelled) is not None:
-            return problem
-        return self._filled([respelled.get(name) for name in self._names])
+    def _read_meant(self, features: Features) -> Values | Problem:
+        """The values of features by what they mean, or their first problem; with the spec's spelling of names and
+        texts where that cures it."""
+        meant = self._as_meant(features)
+        problem = self._check(meant)
+        if problem is not None:
+            respelled = respell(features, self._spelling)
+            meant = meant if respelled == features else self._as_meant(respelled)
+            if respelled == features or self._check(meant) is not None:
+                return self._as_sent(problem, features, meant)
+        return self._filled([meant.get(name) for name in self._names])
+
+    def _as_sent(self, problem: Problem, features: Features, meant: Features) -> Problem:
+        """The problem of features, which names what was sent in the place of a value that is missing."""
+        absent = (name for name in self._names if meant.get(name) is None and self._features[name].missing is None)
+        name = next(absent, None)
+        return no_value(self._features[name], features[name]) if name is not None and name in features else problem
+
+    def _as_meant(self, features: Features) -> Features:
+        """Features by what they mean: 1.0 may be a category, and a text or a code stand for no value."""
+        cells = self._cells
+        return {
+            name: cast("Value | None", cells[name].value(value)) if name in cells else value
+            for name, value in features.items()
+        }
 
     def _filled(self, values: Sequence[Value | None]) -> Values:
         """The values, with those of the spec for what is missing."""

@@ -29,12 +29,14 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``continuous`` and ``integer`` need ``bounds``; ``ordinal`` needs ``levels`` from lowest to highest;
     ``categorical`` needs ``categories``. ``one_hot`` names the data columns of a categorical feature, one a category
-    in the same order (default ``NAME:CATEGORY``). ``step`` is the smallest change a person can make, and ``max_change``
-    the largest that they are asked for: a number, or a share of their own value such as ``25%``; levels are counted.
-    ``largest_step`` is the most that one step of a plan changes. An application whose feature is absent or null is read
-    as if it had the value ``missing``. Nobody is to be told to change a ``protected`` feature, and training tells
-    whether the model reads it; false says that a feature is not what its name suggests. The groups of people with one
-    value each of an ``audit`` feature are watched: it decides no option.
+    in the same order (default ``NAME:CATEGORY``); where it names one less, the first category has none, and is that of
+    rows with 0 in all. ``step`` is the smallest change a person can make, and ``max_change`` the largest that they are
+    asked for: a number, or a share of their own value such as ``25%``; levels are counted. ``largest_step`` is the most
+    that one step of a plan changes. An application whose feature is absent or null is read as if it had the value
+    ``missing``. So is one whose feature has one of the values ``not_given``, such as codes: these are no values, and
+    nobody is told to reach one. Nobody is to be told to change a ``protected`` feature, and
+    training tells whether the model reads it; false says that a feature is not what its name suggests. The groups of
+    people with one value each of an ``audit`` feature are watched: it decides no option.
     """
 
     name: Name
@@ -50,6 +52,7 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     pii: bool = False
     protected: bool | None = None
     missing: Value | None = None
+    not_given: tuple[Value, ...] = ()
     largest_step: Annotated[float, Meta(gt=0)] | None = None
     audit: bool = False
 

@@ -33,6 +33,9 @@ def document(spec: ProgramSpec) -> bytes:
     """The document, as JSON: every field with its value but those that say nothing; equal for specs of one meaning."""
     fields: Document = _plain(spec)
     del fields["model"]["manifest"]
+    for feature in fields["features"]:
+        if not feature["not_given"]:
+            del feature["not_given"]
     policy = fields["policy"]
     # Specs of earlier versions meant this without saying it, and keep their hashes.
     if policy["objective"] == BEFORE_OBJECTIVES:

@@ -10,11 +10,13 @@ from math import isclose, isfinite
 
 from msgspec import to_builtins
 
+from .cell import meaning
 from .contradictions import contradiction
 from .encoding import columns_of
 from .events import Value
 from .feature_check import check_value, listed
 from .normal_form import normal_form
+from .number_text import number
 from .problems import did_you_mean
 from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior
 from .yamltree import Path
@@ -107,6 +109,7 @@ def _check_feature(feature: Feature) -> Iterator[Violation]:
             f"only groups by at most {MOST_GROUPS} values that nobody is told to change can be watched: write "
             "`mutable: none`, and give bands in place of a number",
         )
+    yield from _check_not_given(feature)
     yield from _check_missing(feature)
     yield from _check_max_change(feature)
     largest, has_order = feature.largest_step, feature.type != "categorical"
@@ -141,9 +144,29 @@ def _check_missing(feature: Feature) -> Iterator[Violation]:
         return
     if feature.type in NUMERIC and _range(feature) is None:
         return
+    if meaning(feature.missing) in map(meaning, feature.not_given):
+        yield ("missing",), f"missing: {feature.missing!r} stands for no value, by not_given: give a real value"
+        return
     problem = check_value(feature, feature.missing)
     if problem is not None:
         yield ("missing",), f"missing: {problem.detail.removeprefix(f'{feature.name}: ')}"
+
+
+def _check_not_given(feature: Feature) -> Iterator[Violation]:
+    """What stands for no value cannot be a value."""
+    declared, earlier = {meaning(value): value for value in feature.values}, set[str]()
+    for index, code in enumerate(feature.not_given):
+        plain = meaning(code)
+        if isinstance(code, float) and not isfinite(code):
+            yield ("not_given", index), "no number is written so"
+        elif feature.type in NUMERIC and isinstance(code, str) and not isinstance(number(code), str):
+            yield ("not_given", index), f"{code!r} is a number: write it without quotation marks"
+        elif plain in declared:
+            kind = REQUIRED_FIELD[feature.type]
+            yield ("not_given", index), f"{declared[plain]!r} is one of the {kind}: take it out of one of the two"
+        elif plain in earlier:
+            yield ("not_given", index), f"{code!r} is given twice"
+        earlier.add(plain)
 
 
 def _check_bounds(feature: Feature) -> Iterator[Violation]:
@@ -171,8 +194,10 @@ def _check_values(feature: Feature, field: str) -> Iterator[Violation]:
     if len(values) < 2:
         yield (field,), f"at least two {field} are needed"
     yield from (((field, index), message) for index, message in _empty_or_repeated(values))
-    if feature.type == "categorical" and feature.one_hot is not None and len(feature.one_hot) != len(values):
-        yield ("one_hot",), f"{len(feature.one_hot)} columns for {len(values)} categories"
+    if feature.type == "categorical" and feature.one_hot is not None:
+        columns = len(feature.one_hot)
+        if columns != len(values) and not 1 < columns == len(values) - 1:
+            yield ("one_hot",), f"{columns} columns for {len(values)} categories"
 
 
 def _empty_or_repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:

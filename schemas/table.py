@@ -1,14 +1,12 @@
 """Data files: a CSV whose columns are a program's features and label, read by its spec.
 
 A categorical feature may stand in one column of category names, or in its one-hot columns. Columns that the spec
-does not name are ignored. An empty cell is read as the feature's ``missing`` value, where the spec gives one.
+does not name are ignored. A cell without a value is read as the feature's ``missing`` value, where the spec gives one.
 """
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -17,69 +15,54 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .encoding import FeatureCodec, columns_of
+from .cell import CellReader, LabelReader, is_flag
+from .encoding import FeatureCodec, data_columns_of
 from .events import Value
 from .feature_check import check_value, listed, quoted
 from .feature_reader import Features, spelling
 from .identifier import identifier_fault
 from .normal_form import normal_form
+from .not_given import is_not_given
+from .number_text import first_dotted, may_have_thousands, not_a_number
 from .problems import did_you_mean
+from .raw_table import RawTable as RawTable
+from .raw_table import TableError as TableError
+from .raw_table import read_csv as read_csv
 from .spec import Feature, ProgramSpec
 
-Column = Sequence[str]
-Lines = Sequence[int]
-
-MOST_COLUMNS = 10_000
 MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
-DELIMITERS = ",;\t|"
-"""What may stand between cells. The first of them that the header line holds outside quotes does."""
-NOT_GIVEN = frozenset(("", "na", "n/a", "nan", "null", "none", "nil", "?", "-", "."))
-"""What people write into a column of numbers for a cell without a value, in lower case."""
-QUOTED = re.compile(r'"[^"]*("|$)')
-THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
-"""A number whose commas may separate thousands."""
-DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
+THOUSAND = 1000.0
+UNLABELLED = "unlabelled_rows"
+"""The metric of a model that counts the rows of its data whose label is not given."""
 NOT_ONE_HOT = "\0"
 """Stands for the category in a row whose one-hot columns are not one 1 and else 0; no category is written so."""
 NO_VALUE = "the cell has no value: give one, or `missing: VALUE` for the feature in the spec"
 
 
-class TableError(Exception):
-    """A data file that does not fit its spec: ``file:line: column: message``. ``line`` is None for the whole file.
-
-    Its text has one more line for each of the ``further`` errors.
-    """
-
-    exit_code = 2
-
-    def __init__(self, file: Path, line: int | None, column: str | None, message: str, *further: TableError) -> None:
-        self.file, self.line, self.column, self.message = file, line, column, message
-        place = str(file) if line is None else f"{file}:{line}"
-        first = ": ".join(part for part in (place, column, message) if part)
-        super().__init__("\n".join([first, *map(str, further)]))
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
-    """N rows of raw features, their labels (N,) with 1 = desired and 0 = not, and their encoding ``X`` (N, D)."""
+    """N rows of raw features, their labels (N,) with 1 = desired and 0 = not, and their encoding ``X`` (N, D).
+
+    ``unlabelled`` (M,) says which of the M rows of the file are left out, since nobody knows yet what came of them.
+    """
 
     rows: list[dict[str, Value]]
     labels: NDArray[np.int64]
     X: NDArray[np.float64]
+    unlabelled: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    @property
+    def left_out(self) -> dict[str, float]:
+        """How many rows are left out, as a metric of a model; nothing where all have a label."""
+        count = float(self.unlabelled.sum())
+        return {UNLABELLED: count} if count else {}
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """A CSV as text: the cells of each column by its name, and the line of the file each row ends in.
-
-    ``uneven`` are the rows, by number from 0, that have not one cell for each column, with a message.
-    """
-
-    file: Path
-    columns: Mapping[str, Column]
-    lines: Lines
-    uneven: Mapping[int, str] = field(default_factory=dict)
+def unlabelled_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
+    """A line where rows were left out since their label is not given."""
+    if count := metrics.get(UNLABELLED):
+        yield f"{count:.0f} rows are left out: their label is not given, so nobody knows yet what came of them"
 
 
 class PeopleRead(NamedTuple):
@@ -97,53 +80,23 @@ class PeopleRead(NamedTuple):
         return self.people
 
 
-def read_csv(path: str | Path, *, uneven: bool = False) -> RawTable:
-    """A CSV with a header line, in UTF-8 with or without a byte order mark. Raises ``TableError``.
-
-    Semicolons, tabs or vertical bars may stand in for the commas. Its texts are brought into Unicode's normal form C.
-    A row of too many or too few cells is an error, unless ``uneven`` rows are to be kept in the table.
-    """
-    file = Path(path)
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            lines_of_text = map(normal_form, chain([first], stream))
-            reader = csv.reader(lines_of_text, strict=True, delimiter=_delimiter(first))
-            header = [name.strip() for name in next(reader, [])]
-            _check_header(file, header)
-            lines: list[int] = []
-            rows: list[list[str]] = []
-            wrong: dict[int, str] = {}
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    wrong[len(rows)] = f"{len(row)} cells for {len(header)} columns"
-                    if not uneven:
-                        raise TableError(file, reader.line_num, None, wrong[len(rows)])
-                lines.append(reader.line_num)
-                rows.append([*row, *[""] * len(header)][: len(header)])
-    except OSError as error:
-        raise TableError(file, None, None, f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise TableError(file, None, None, "not UTF-8 text: save it as CSV in UTF-8") from None
-    except csv.Error as error:
-        raise TableError(file, reader.line_num, None, f"not CSV: {error}") from None
-    if not rows:
-        raise TableError(file, None, None, "no rows below the header")
-    return RawTable(file, dict(zip(header, zip(*rows, strict=True), strict=True)), lines, wrong)
-
-
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
-    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors."""
+    """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors.
+
+    A row whose label is not given is left out, whatever else stands in it.
+    """
     raw, codec = _respelled(read_csv(path), spec), FeatureCodec(spec)
     _check_columns(raw, spec, label=spec.label.name)
+    label = LabelReader(spec.label.desired)
+    unlabelled = np.array([not label.is_given(cell) for cell in raw.columns[spec.label.name]], dtype=np.bool_)
+    raw = raw.only(~unlabelled)
+    if not raw.lines:
+        raise TableError(raw.file, None, spec.label.name, "no row has a label")
     given = _feature_rows(raw, spec)
     wrong = _problems(raw, given, spec)
-    problems = [TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row]]
-    _raise_first([*problems, *_empty_labels(raw, spec.label.name)])
+    _raise_first(TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row])
     rows = [dict(codec.completed(row)) for row in given]
-    return Table(rows, _labels(raw, spec), codec.encode_many(rows))
+    return Table(rows, _labels(raw, spec.label.name, label), codec.encode_many(rows), unlabelled)
 
 
 def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> PeopleRead:
@@ -188,32 +141,19 @@ def _name_fault(name: str, taken: Set[str]) -> str | None:
     return f"the name {name!r} is given twice" if name in taken else None
 
 
-def label_cells(raw: RawTable, name: str) -> list[str]:
-    """The cells of the label column. Raises ``TableError`` when it is missing, or cells are empty."""
-    _raise_first(_empty_labels(raw, name))
-    return [cell.strip() for cell in raw.columns[name]]
-
-
-def number(text: str) -> int | float | str:
-    """A cell as a number when it is one (an int when it is written as one), else the text itself."""
-    if "_" in text:
-        return text
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def is_not_given(text: str) -> bool:
-    """Whether a cell of a column of numbers stands for a value that is not known."""
-    return text.strip().lower() in NOT_GIVEN
+def labelled(raw: RawTable, name: str) -> RawTable:
+    """The rows whose label is given. Raises ``TableError`` where none is, or the column is missing."""
+    if name not in raw.columns:
+        raise TableError(raw.file, 1, name, f"no such column{did_you_mean(name, raw.columns)}")
+    rows = raw.only([not is_not_given(cell) for cell in raw.columns[name]])
+    if not rows.lines:
+        raise TableError(raw.file, None, name, "no row has a label")
+    return rows
 
 
 def _respelled(raw: RawTable, spec: ProgramSpec) -> RawTable:
     """A table in normal form C with the names and texts of a spec that is written otherwise."""
-    names = [*chain.from_iterable(map(columns_of, spec.features)), spec.label.name, str(spec.label.desired)]
+    names = [*chain.from_iterable(map(data_columns_of, spec.features)), spec.label.name, str(spec.label.desired)]
     spelled = {**spelling(spec.features), **{normal_form(name): name for name in names}}
     if all(normal == name for normal, name in spelled.items()):
         return raw
@@ -243,7 +183,7 @@ def _check_columns(raw: RawTable, spec: ProgramSpec, *, label: str | None = None
 
 def _missing_columns(raw: RawTable, feature: Feature) -> dict[str, str]:
     """The columns that a feature lacks: its own, or some of its one-hot columns where there are others of them."""
-    columns = columns_of(feature)
+    columns = data_columns_of(feature)
     missing = [column for column in columns if column not in raw.columns]
     if feature.name in raw.columns or not missing:
         return {}
@@ -253,7 +193,7 @@ def _missing_columns(raw: RawTable, feature: Feature) -> dict[str, str]:
 
 
 def _feature_rows(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value | None]]:
-    """The features of every row; None where a cell is empty and the spec has a ``missing`` value."""
+    """The features of every row; None where a cell has no value."""
     features = {feature.name: list(_feature_values(raw, feature)) for feature in spec.features}
     return [dict(zip(features, values, strict=True)) for values in zip(*features.values(), strict=True)]
 
@@ -271,7 +211,9 @@ def _problems(raw: RawTable, rows: Sequence[Features], spec: ProgramSpec) -> dic
 
 def _problem(feature: Feature, cell: Value | None) -> str | None:
     """What is wrong with a cell, in the words of data files; None where it is a value, or has one by the spec."""
-    problem = None if cell is None else check_value(feature, cell)
+    if cell is None:
+        return None if feature.missing is not None else f"{feature.name}: {NO_VALUE}"
+    problem = check_value(feature, cell)
     if problem is None:
         return None
     message = _not_a_value(feature, cell) if isinstance(cell, str) else None
@@ -280,24 +222,13 @@ def _problem(feature: Feature, cell: Value | None) -> str | None:
 
 def _not_a_value(feature: Feature, cell: str) -> str | None:
     if cell == NOT_ONE_HOT:
-        return f"of the columns {', '.join(columns_of(feature))} one must be 1, others 0"
-    if is_not_given(cell) if feature.bounds is not None else not cell:
-        return NO_VALUE
+        columns = data_columns_of(feature)
+        count = "one" if len(columns) == len(feature.values) else "at most one"
+        return f"of the columns {', '.join(columns)} {count} must be 1, others 0"
     if feature.bounds is None:
         return None
     shown = "the value" if feature.pii else quoted(cell)
-    if THOUSANDS.fullmatch(cell.strip()):
-        return f"{shown} has a comma: write 1200 if 1,200 has a thousands separator, 1.2 if a decimal comma"
-    if DECIMAL_COMMA.fullmatch(cell.strip()):
-        return f"{shown} has a decimal comma: write a decimal point"
-    return f"{shown} is not a number"
-
-
-def _empty_labels(raw: RawTable, name: str) -> list[TableError]:
-    if name not in raw.columns:
-        raise TableError(raw.file, 1, name, f"the label column is missing{did_you_mean(name, raw.columns)}")
-    cells = zip(raw.lines, raw.columns[name], strict=True)
-    return [TableError(raw.file, line, name, "the label is empty") for line, cell in cells if not cell.strip()]
+    return f"{shown} {not_a_number(cell, is_shown=not feature.pii)}"
 
 
 def _raise_first(errors: Iterable[TableError]) -> None:
@@ -311,69 +242,43 @@ def _raise_first(errors: Iterable[TableError]) -> None:
     raise TableError(first.file, first.line, first.column, first.message, *further)
 
 
-def _delimiter(header: str) -> str:
-    """The delimiter of a header line; a comma when there is only one column.
-
-    ``csv.Sniffer`` looks at the rows too, where it takes letters and decimal commas for delimiters.
-    """
-    names = QUOTED.sub("", header)
-    return next((delimiter for delimiter in DELIMITERS if delimiter in names), DELIMITERS[0])
-
-
-def _check_header(file: Path, header: Sequence[str]) -> None:
-    if not header:
-        raise TableError(file, None, None, "the file is empty")
-    if len(header) > MOST_COLUMNS:
-        raise TableError(file, 1, None, f"{len(header):,} columns, {MOST_COLUMNS:,} at most: keep those that matter")
-    seen = set[str]()
-    for name in header:
-        if name in seen:
-            raise TableError(file, 1, name, "two columns have this name")
-        seen.add(name)
-
-
 def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value | None]:
-    if feature.name in raw.columns:
-        return map(_reader(feature), raw.columns[feature.name])
-    return _categories(raw, feature, columns_of(feature))
+    if feature.name not in raw.columns:
+        return _categories(raw, feature)
+    cells, read = raw.columns[feature.name], CellReader(feature).of_text
+    if feature.bounds is None or feature.name in raw.typed or not _has_unclear_dots(cells, feature):
+        return map(read, cells)
+    return (text if may_have_thousands(text) else read(text) for text in map(str.strip, cells))
 
 
-def _reader(feature: Feature) -> Callable[[str], Value | None]:
-    read: Callable[[str], Value] = str.strip
-    if feature.bounds is not None:
-        read = number if feature.type == "continuous" else _whole_number
-    if feature.missing is None:
-        return read
-    is_missing = is_not_given if feature.bounds is not None else _is_blank
-    return lambda text: None if is_missing(text) else read(text)
+def _has_unclear_dots(cells: Sequence[str], feature: Feature) -> bool:
+    """Whether a column has numbers such as 2.170 whose dot may separate thousands, as far as the bounds allow that."""
+    _, high = feature.bounds or (0.0, 0.0)
+    codes = {code for code in feature.not_given if not isinstance(code, str)}
+    return high >= THOUSAND and first_dotted(cells, codes) is not None
 
 
-def _is_blank(text: str) -> bool:
-    return not text.strip()
-
-
-def _whole_number(text: str) -> Value:
-    value = number(text)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _categories(raw: RawTable, feature: Feature, columns: Sequence[str]) -> Iterator[Value | None]:
-    categories = feature.categories or ()
+def _categories(raw: RawTable, feature: Feature) -> Iterator[Value | None]:
+    """The categories by one-hot columns. Of a feature with a column less than categories, 0 in all is the first one."""
+    categories, columns = feature.categories or (), data_columns_of(feature)
+    dropped, named = categories[: -len(columns)], categories[-len(columns) :]
     for cells in zip(*(raw.columns[column] for column in columns), strict=True):
-        if feature.missing is not None and all(map(_is_blank, cells)):
+        if all(map(is_not_given, cells)):
             yield None
             continue
-        values = [number(cell) for cell in cells]
-        is_one_hot = values.count(1) == 1 and values.count(0) == len(values) - 1
-        yield categories[values.index(1)] if is_one_hot else NOT_ONE_HOT
+        ones = [is_flag(cell, 1) for cell in cells]
+        if sum(ones) + sum(is_flag(cell, 0) for cell in cells) < len(cells) or sum(ones) > 1:
+            yield NOT_ONE_HOT
+        elif any(ones):
+            yield named[ones.index(True)]
+        else:
+            yield dropped[0] if dropped else NOT_ONE_HOT
 
 
-def _labels(raw: RawTable, spec: ProgramSpec) -> NDArray[np.int64]:
-    name, desired = spec.label.name, spec.label.desired
-    cells = [cell.strip() for cell in raw.columns[name]]
-    values: Sequence[Value] = cells if isinstance(desired, str) else [number(cell) for cell in cells]
-    labels = np.fromiter((value == desired for value in values), dtype=np.int64, count=len(values))
+def _labels(raw: RawTable, name: str, label: LabelReader) -> NDArray[np.int64]:
+    cells = raw.columns[name]
+    labels = np.fromiter(map(label.is_desired, cells), dtype=np.int64, count=len(cells))
     if not labels.any():
-        shown = listed(sorted(set(cells)))
-        raise TableError(raw.file, None, name, f"no row has the desired value {desired!r}; values are {shown}")
+        shown = listed(sorted(set(map(str.strip, cells))))
+        raise TableError(raw.file, None, name, f"no row has the desired value {label.desired!r}; values are {shown}")
     return labels

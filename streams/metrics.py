@@ -118,7 +118,10 @@ class Metrics:
 
     # Programs with an ``audit: true`` only. Sums, so that their ratios are means over any time.
     audited_people = _counter(
-        "Rejected people, by their value of a feature with `audit: true`.", "program", "feature", "group"
+        "Rejected people, by their value of a feature with `audit: true`, or `not given`.",
+        "program",
+        "feature",
+        "group",
     )
     audited_recourses = _counter("Those of them who got an option.", "program", "feature", "group")
     audited_cost = _counter("Sum of the costs of their easiest options.", "program", "feature", "group")

@@ -10,7 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import RawTable, is_not_given, number
+from ..not_given import is_not_given
+from ..number_text import number
+from ..raw_table import RawTable
 from .names import is_name, words_of
 
 Floats = NDArray[np.float64]

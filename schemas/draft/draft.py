@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..problems import did_you_mean
-from ..table import MAX_REPORTED, RawTable, TableError, label_cells, read_csv
+from ..table import MAX_REPORTED, RawTable, TableError, labelled, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
 from .derived import derived
 from .directions import Direction
@@ -65,9 +64,7 @@ class Draft(NamedTuple):
 
 def draft_spec(path: str | Path, label: str) -> Draft:
     """Draft a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``."""
-    raw = read_csv(path)
-    if label not in raw.columns:
-        raise TableError(raw.file, 1, label, f"no such column{did_you_mean(label, raw.columns)}")
+    raw = labelled(read_csv(path), label)
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     columns = columns_of_table(raw, label)
@@ -97,7 +94,7 @@ def draft_spec(path: str | Path, label: str) -> Draft:
 
 def _label(raw: RawTable, name: str, columns: Mapping[str, Column]) -> DraftedLabel:
     """The label. Raises ``TableError`` for a column that is no outcome: it has too many values, or one."""
-    cells = label_cells(raw, name)
+    cells = list(map(str.strip, raw.columns[name]))
     count = len(set(cells))
     if count > MOST_LABELS:
         message = f"has {count} values: a label says what came of the applications, in at most {MOST_LABELS} values"

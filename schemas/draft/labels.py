@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..events import Value
-from ..table import number
+from ..number_text import number
 from .association import trend
 from .columns import Column, Mask, is_scalable
 from .names import AFFIRMED, DENIED, HIGHER_IS_BETTER, LOWER_IS_BETTER, UNWANTED, words_of

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..table import is_not_given, number
+from ..not_given import is_not_given
+from ..number_text import number
 from .association import is_leak
 from .columns import Column, Mask, is_scalable
 from .names import BAD_NAME, CALENDAR_YEAR, CODE, DATE, IDENTIFIER, is_name

@@ -138,7 +138,8 @@ def _table(people: Any) -> RawTable | None:
         if not records:
             return None
     columns = {normal_form(str(name)): [_cell(record.get(name)) for record in records] for name in names}
-    return RawTable(IN_MEMORY, columns, range(len(records)))
+    typed = {normal_form(str(name)) for name in names if not any(isinstance(row.get(name), str) for row in records)}
+    return RawTable(IN_MEMORY, columns, range(len(records)), typed=typed)
 
 
 def _distinct(names: Iterable[Any]) -> list[Any]:
@@ -206,9 +207,9 @@ def _name(index: Any, columns: Container[str]) -> str | None:
 
 def _cell(value: Any) -> str:
     """A value as a CSV would hold it: a number with all its digits, and nothing where there is no value."""
-    if type(value).__name__ in NOT_GIVEN or (isinstance(value, float) and value != value):
+    if type(value).__name__ in NOT_GIVEN:
         return ""
     try:
-        return normal_form(str(value))
+        return "" if value != value else normal_form(str(value))
     except Exception:  # a number of very many digits, or whatever the text of an object raises
         return f"<{type(value).__name__}>"

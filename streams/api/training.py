@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...schemas import draft
 from ...schemas.draft.marks import unprotected
+from ...schemas.table import unlabelled_in_words
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
 from ..programs.spec_check import load_program_spec
@@ -85,7 +86,8 @@ def train(
     Warns
     -----
     OnwardWarning
-        Where people may be told to change a feature that looks personal, or the model reads a protected one.
+        Where people may be told to change a feature that looks personal, the model reads a protected one, or rows
+        have no label.
 
     Examples
     --------
@@ -112,5 +114,6 @@ def train(
             date_column=None if date_column is None else text_of("date_column", date_column),
             goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )
+    remind(data, unlabelled_in_words(manifest.metrics))
     remind(folder, protected_in_words(manifest.metrics))
     return manifest

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
+from ...schemas.encoding import FilledValues
 from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step
 from ...schemas.headers import format_time
+from ...schemas.not_given import NOT_GIVEN_GROUP
 from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import steps_of
 from ..programs.program import Program
@@ -268,14 +270,19 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
 
 
 def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[AuditRecord]:
-    """The record of an answer for each watched group that the person is of."""
+    """The record of an answer for each watched group that the person is of.
+
+    Whose value was not given is of no group with a value: that of ``missing`` is another's.
+    """
     cost = satisfied = None
     if isinstance(answer, Recourse):
         cost = min(option.cost for option in answer.options)
         satisfied = None if answer.satisfied is UNSET else answer.satisfied
+    values = assessment.values
+    absent = values.absent if isinstance(values, FilledValues) else frozenset()
     for number in program.audited:
-        name, group = program.spec.features[number].name, str(assessment.values[number])
-        yield AuditRecord(program.name, name, group, cost, satisfied)
+        group = NOT_GIVEN_GROUP if number in absent else str(values[number])
+        yield AuditRecord(program.name, program.spec.features[number].name, group, cost, satisfied)
 
 
 def recourse_id(key: CaseKey) -> str:

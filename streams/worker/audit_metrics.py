@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...schemas.not_given import NOT_GIVEN_GROUP
 from ..engine.portion import AuditRecord
 from ..metrics import Metrics
 from ..programs.program import Program
@@ -17,7 +18,7 @@ class AuditMetrics:
         self._cost, self._satisfied = metrics.audited_cost, metrics.audited_satisfied
         for name, program in programs.items():
             for feature in (program.spec.features[number] for number in program.audited):
-                for group in feature.values:
+                for group in (*feature.values, *([] if feature.missing is None else [NOT_GIVEN_GROUP])):
                     # Prometheus sees no increase in a series that begins with somebody.
                     for counter in (self._people, self._served, self._cost, self._satisfied):
                         counter.labels(name, feature.name, group)

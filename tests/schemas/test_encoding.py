@@ -12,6 +12,7 @@ from onward.schemas.encoding import FeatureCodec, Problem
 from onward.schemas.spec import Constraints, Feature, Label, ModelReference, ProgramSpec
 from onward.schemas.spec_rules import violations
 
+UNFILLED = "and the spec has no `missing` for it"
 REASONS = {"missing_feature", "unknown_feature", "wrong_type", "unknown_category", "not_finite", "out_of_bounds"}
 
 
@@ -192,7 +193,9 @@ READ = {"income": "10.25", "region": '"south"', "debts": "7", "school": '"basic"
 @pytest.mark.parametrize(
     ("replaced", "problem"),
     [
-        ({"income": "null"}, Problem("wrong_type", "income: must be a number, not null")),
+        ({"income": "null"}, Problem("missing_feature", f"income: no value is given, {UNFILLED}")),
+        ({"income": '"NA"'}, Problem("missing_feature", f"income: 'NA' stands for no value, {UNFILLED}")),
+        ({"school": '"Unknown"'}, Problem("missing_feature", f"school: 'Unknown' stands for no value, {UNFILLED}")),
         ({"income": "true"}, Problem("wrong_type", "income: must be a number, not a boolean")),
         ({"debts": "[7]"}, Problem("wrong_type", "debts: must be a number, not an array")),
         (
@@ -263,7 +266,7 @@ def test_a_feature_that_is_missing_is_read_as_the_value_that_the_spec_gives(row,
     ("row", "problem"),
     [
         ({"income": 1}, Problem("missing_feature", "age: missing")),
-        ({"age": None}, Problem("wrong_type", "age: must be a number, not null")),
+        ({"age": None}, Problem("missing_feature", f"age: no value is given, {UNFILLED}")),
         ({"age": 1, "debts": 1}, Problem("out_of_bounds", "debts: 1 is outside 2 to 12")),
     ],
 )

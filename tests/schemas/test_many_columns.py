@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from onward.schemas.table import MOST_COLUMNS, TableError, read_csv
+from onward.schemas.raw_table import MOST_COLUMNS, TableError, read_csv
 from onward.schemas.yamltree import MAX_VALUES, YamlDocument
 
 COLUMNS = 100_000

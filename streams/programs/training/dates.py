@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ....schemas.draft.columns import Column
 from ....schemas.draft.left_out import holds_dates
 from ....schemas.normal_form import normal_form
+from ....schemas.number_text import number
 from ....schemas.problems import did_you_mean
+from ....schemas.raw_table import read_csv
 from ....schemas.spec import ProgramSpec
-from ....schemas.table import number, read_csv
 from ...errors import UsageError
 
 YEARS = (1800, 2200)

@@ -21,7 +21,7 @@ from ....agents.goals import accepted
 from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import read_table
+from ....schemas.table import read_table, unlabelled_in_words
 from ...errors import UsageError
 from ..assembly import check_linear, check_protected
 from ..bundle.manifest import Manifest
@@ -86,6 +86,8 @@ def import_model(
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
     table, codec = read_table(csv, loaded.spec), FeatureCodec(loaded.spec)
+    for line in unlabelled_in_words(table.left_out):
+        tell(line)
     content = read_local(file)
     importer = Importer(codec, table, probabilities)
     model = importer.model(file, content, columns, tell)

@@ -29,7 +29,7 @@ from ....agents.scores import digits_apart, rounded_down
 from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import Table, read_table
+from ....schemas.table import Table, read_table, unlabelled_in_words
 from ...errors import UsageError
 from ..assembly import check_linear
 from ..bundle.manifest import Manifest
@@ -110,8 +110,10 @@ def train(
     count = wanted_retrains(loaded.spec, retrains)
     check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
-    dates = None if date_column is None else read_dates(csv, date_column)
     table = read_table(csv, loaded.spec)
+    for line in unlabelled_in_words(table.left_out):
+        tell(line)
+    dates = None if date_column is None else read_dates(csv, date_column)[~table.unlabelled]
     codec = FeatureCodec(loaded.spec)
     random = np.random.RandomState(seed)
     own, recourse, held_out = split_rows(table.labels, csv, random)
@@ -163,6 +165,7 @@ def train(
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(own), "instances": len(instances)}
         | measured
+        | table.left_out
         | facts
         | alike,
     )

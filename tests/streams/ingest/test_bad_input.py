@@ -80,7 +80,8 @@ BAD = {
         raw(msgspec.json.encode(Application("loan", "bad", POOR, "p\u200b9"))),
         "unprintable_id",
     ),
-    "null": (bad_features(income=None), "wrong_type"),
+    "null": (bad_features(income=None), "missing_feature"),
+    "text for no value": (bad_features(income="NA"), "missing_feature"),
     "overflowing number": (
         raw(b'{"program":"loan","application":"bad","features":{"region":"north","income":1e999,"debts":1}}'),
         "wrong_type",

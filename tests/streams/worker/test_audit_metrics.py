@@ -18,13 +18,15 @@ from onward.tests.support.pipeline import FEATURES
 from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
 
 AUDITED = [{**one, "mutable": "none", "audit": True} if one["name"] == "region" else dict(one) for one in FEATURES]
+FILLED = [{**one, "missing": "north"} if one["name"] == "region" else one for one in AUDITED]
+NAMES = ("people", "recourses", "cost", "satisfied")
 PROGRAMS: Mapping[str, Mapping[str, Any]] = {
     "sampled": {"choice": "emc", "policy": {"generator": "search", "cost": "mixed", "options": 3, "samples": 60}},
     "known": {"choice": "residual", "policy": {"generator": "search", "options": 2}},
 }
 
 
-def story(folder: Path, name: str, regions: tuple[str, ...], features: list[dict[str, Any]] = AUDITED) -> Tape:
+def story(folder: Path, name: str, regions: tuple[str | None, ...], features: list[dict[str, Any]] = AUDITED) -> Tape:
     """People of these regions in turn apply, of whom one cannot be served; each says what they would take."""
     bounds = [{**one, "max_change": 30} if one["name"] == "income" else one for one in features]
     tale = tape(folder, **PROGRAMS[name], features=bounds, **TIMED)
@@ -37,8 +39,12 @@ def story(folder: Path, name: str, regions: tuple[str, ...], features: list[dict
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_people_options_costs_and_who_is_satisfied_are_counted_by_group(tmp_path, name):
-    tale = story(tmp_path, name, ("north", "south", "south"))
+@pytest.mark.parametrize(
+    ("features", "regions"),
+    [(AUDITED, ("north", "south", "south")), (FILLED, ("north", None, "Unknown")), (FILLED, ("north", "south", None))],
+)
+def test_people_options_costs_and_who_is_satisfied_are_counted_by_group(tmp_path, name, features, regions):
+    tale = story(tmp_path, name, regions, features)
     text = expose(tale.run).owned
     found = {
         (sample.name.removeprefix("onward_audited_").removesuffix("_total"), sample.labels["group"]): sample.value
@@ -48,15 +54,16 @@ def test_people_options_costs_and_who_is_satisfied_are_counted_by_group(tmp_path
     }
     expected: defaultdict[tuple[str, str], float] = defaultdict(float)
     for answer in tale.answers():
-        group = ("north", "south", "south")[int(answer.application[1:]) % 3]
+        region = regions[int(answer.application[1:]) % 3]
+        group = region if region in ("north", "south") else "not given"
         expected["people", group] += 1
         if isinstance(answer, Recourse):
             expected["recourses", group] += 1
             expected["cost", group] += min(option.cost for option in answer.options)
             expected["satisfied", group] += answer.satisfied if name == "sampled" else 0.0
     assert any(isinstance(answer, NoRecourse) for answer in tale.answers())
-    assert len({group for _, group in found}) == 2
-    assert found == pytest.approx(dict(expected))
+    groups = {"north", "south"} | ({"not given"} if features is FILLED else set())
+    assert found == pytest.approx({(name, group): expected[name, group] for name in NAMES for group in groups})
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
