@@ -93,8 +93,15 @@ class Constraints(Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
 
 
+UNDECIDED = "undecided"
+"""``Label.desired`` of a spec in which nobody has said it yet. No value of a label can be called so."""
+
+
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
-    """The column of the training data that says what happened, and which of its values is the desired one."""
+    """The column of the training data that says what happened, and which of its values is the desired one.
+
+    A draft writes ``undecided`` where only people can say which. No program begins with it.
+    """
 
     name: Name
     desired: Value = 1

@@ -1,8 +1,13 @@
-"""Guesses which way people can change a feature, from its name and its association with the label."""
+"""Which way people can change a feature: by its name, where all of it is known and the data do not speak against it.
+
+What nobody knows to be harmless is closed, and asked for.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import numpy as np
 
 from ..spec import Mutable
 from . import names
@@ -11,38 +16,67 @@ from .columns import Column, Mask
 
 BETTER_WHEN = {1: "higher", -1: "lower"}
 """By the sign of a direction."""
+FEWEST_COUNTS = 8
+FEWEST_AMOUNTS = 20
+"""Different values below which the numbers of a column may be codes: of counts, and of money or shares."""
 
 
 class Direction(NamedTuple):
-    """``mutable`` of a feature, and why; no reason where nothing was guessed."""
+    """``mutable`` of a feature, and why.
+
+    Where ``is_undecided``, nothing says that people can change it: it is closed until somebody does.
+    """
 
     mutable: Mutable
     reason: str = ""
     is_personal: bool = False
+    is_undecided: bool = False
+
+    @property
+    def may_open(self) -> bool:
+        """Whether people may change it, or somebody may yet say so."""
+        return self.mutable != "none" or self.is_undecided
 
 
-ANY = Direction("any")
 BY_WAITING = Direction("none", "it only grows by waiting: up, if that is advice")
+UNKNOWN = Direction("none", is_undecided=True)
 
 
-def direction_of(column: Column, desired: Mask, *, is_ordered: bool) -> Direction:
-    """The direction of a column. ``is_ordered`` is false for categories."""
+def direction_of(column: Column, desired: Mask | None, *, is_ordered: bool) -> Direction:
+    """The direction of a column. ``is_ordered`` is false for categories; ``desired`` is None where nobody knows it."""
     fixed = fixed_by_name(column.words)
     if fixed is not None:
         return fixed
-    if column.words & names.LOWER_IS_BETTER or names.is_asked_for(column.words):
-        return _towards(-1, column, desired) if is_ordered else ANY
-    if column.words & names.HIGHER_IS_BETTER:
-        return _towards(1, column, desired) if is_ordered else ANY
-    if column.words & names.GROWS and is_ordered:
-        if column.words & names.WAITING:
-            return BY_WAITING
-        return Direction("up", "it can only grow")
-    if column.words & names.EDUCATION:
-        return Direction("none", "it can only grow: type ordinal, with levels from lowest to highest, lets it go up")
-    if is_ordered and column.words & names.HIGHER_MAY_BE_BETTER and trend(column, desired) > 0:
-        return Direction("up", "better when higher, by its name and the data")
-    return ANY
+    if column.numbers is None:
+        if is_ordered and names.is_education(column.name):
+            return Direction("up", "it can only grow")
+        return UNKNOWN
+    meaning = names.meaning_of(column.name)
+    return UNKNOWN if meaning is None else _of_number(column, meaning, desired)
+
+
+def _of_number(column: Column, meaning: names.Meaning, desired: Mask | None) -> Direction:
+    better = f"better when {BETTER_WHEN[meaning.subject.sign]}"
+    if meaning.unknown:
+        others = ", ".join(f"{word!a}" for word in meaning.unknown)
+        return _undecided(f"{better} as {meaning.word}, but {others} may make it something else")
+    if not meaning.subject.is_open:
+        return Direction("none", "nobody can change that")
+    if may_be_codes(column, meaning.subject):
+        return _undecided(f"{better} by its name, but so few different numbers may be codes")
+    if desired is not None and trend(column, desired, CONTRADICTING) == -meaning.subject.sign:
+        return _undecided(f"{better} by its name, but not in the data")
+    return Direction("up" if meaning.subject.sign > 0 else "down", f"{better}, by its name")
+
+
+def _undecided(reason: str) -> Direction:
+    return Direction("none", reason, is_undecided=True)
+
+
+def may_be_codes(column: Column, subject: names.Subject) -> bool:
+    """Whether a column has fewer different numbers than amounts, or counts, would have."""
+    fewest = FEWEST_AMOUNTS if subject.is_money else FEWEST_COUNTS
+    return len(np.unique(column.values)) < fewest
 
 
 def fixed_by_name(words: frozenset[str]) -> Direction | None:
@@ -56,10 +90,3 @@ def fixed_by_name(words: frozenset[str]) -> Direction | None:
     if words & names.PLACE or names.is_housing(words):
         return Direction("none", "nobody is told to move")
     return None
-
-
-def _towards(sign: int, column: Column, desired: Mask) -> Direction:
-    """The direction that the name says, unless the data say the opposite."""
-    if trend(column, desired, CONTRADICTING) == -sign:
-        return Direction("any", f"{BETTER_WHEN[sign]} should be better by its name, but not in the data: decide")
-    return Direction("up" if sign > 0 else "down", f"better when {BETTER_WHEN[sign]}, by its name")

@@ -1,32 +1,36 @@
-"""Drafts a program spec from a data file.
+"""Drafts a program spec from a data file: a first guess, in which what nobody knows to be harmless is closed.
 
 Numbers become ``integer`` or ``continuous`` with the bounds of the file. Columns ``NAME:CATEGORY`` of which exactly
 one is 1 in every row become one categorical feature. Texts become categories when there are few different ones.
-Columns that cannot be used are listed in comments. What is only guessed is marked as a guess.
+Columns that cannot be used are listed in comments. What is only guessed is marked as a guess, what people must decide
+as undecided.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..table import MAX_REPORTED, RawTable, TableError, labelled, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
 from .derived import derived
-from .directions import Direction
-from .features import DraftedFeature, drafted, drafted_one_hot
+from .directions import UNKNOWN, Direction, fixed_by_name
+from .features import DraftedFeature, drafted, drafted_one_hot, guessed
 from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
-from .names import BAD_NAME, is_name
+from .names import BAD_NAME, is_name, words_of
+from .questions import Decisions
 from .relations import relations
 from .yaml_text import flow_list, text
 
 HEAD = """\
-# Drafted from {file}: review every line before use, those marked decide and guess first.
-# mutable: none for what a person cannot change, up or down for what goes one way only; pii: true for personal data.
-# bounds are the least and the largest value of the file; an application outside them is refused.
+# Drafted from {file}: review every line before use, those marked undecided and guess first.
+# mutable: none for what a person cannot change; up, down or any for what they can; pii: true for personal data.
+# What is undecided is closed: neither its values nor its name say that people can change it. Its comment says what it
+# holds. label.desired: undecided is refused until somebody writes the desired value.
+# bounds are the least and the largest value of the file, rounded outwards; an application outside them is refused.
 # step is the smallest change that a person is told to make, max_change the largest: 500, or 25% of their own value.
 # missing stands for a value that an application lacks.
 """
@@ -46,8 +50,8 @@ PROMISE = """\
 # promise: {kind: retrains}  # in place of a margin: what models of other data accept too; takes more computing
 """
 NOTHING_CHANGES = (
-    "nothing may change as drafted, so nobody would get an option: delete `mutable: none` where a person can change "
-    "something; until then `onward spec check` and `onward train` refuse the spec"
+    "nothing may change as drafted, so nobody would get an option: write `mutable: up`, `down` or `any` where a person "
+    "can change something; until then `onward spec check` and `onward train` refuse the spec"
 )
 FEW_CHANGES = 3
 MOST_LABELS = 50
@@ -55,27 +59,42 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 
 
 class Draft(NamedTuple):
-    """The YAML of a spec, the reason for each column that is no feature, and what people must decide first."""
+    """The YAML of a spec, the reason for each column that is no feature, and what people must decide first.
+
+    ``undecided`` are the features that are closed until somebody says that people can change them.
+    """
 
     text: str
     left_out: dict[str, str]
     to_decide: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
 
 
-def draft_spec(path: str | Path, label: str) -> Draft:
-    """Draft a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``."""
+Progress = Callable[[int, int], None]
+"""Told how many columns are done, and of how many."""
+
+
+def draft_spec(
+    path: str | Path, label: str, decisions: Decisions | None = None, progress: Progress | None = None
+) -> Draft:
+    """Draft a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``.
+
+    ``decisions`` answer what nobody may assume; without them it stays undecided.
+    """
+    decisions = Decisions() if decisions is None else decisions
     raw = labelled(read_csv(path), label)
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     columns = columns_of_table(raw, label)
-    drafted_label = _label(raw, label, columns)
-    features, left_out = _features(raw, columns, drafted_label)
+    drafted_label = _label(raw, label, columns, decisions)
+    features, left_out = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
-    fixed = {name for name, feature in features.items() if feature.direction.mutable == "none"}
-    most = max(1, min(FEW_CHANGES, len(features) - len(fixed) - 1))
+    fixed = {name for name, feature in features.items() if not feature.direction.may_open}
+    closed = {name for name, feature in features.items() if feature.direction.mutable == "none"}
+    most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     numbers = {name: feature.amounts for name, feature in features.items() if feature.amounts is not None}
-    is_stuck = len(fixed) == len(features)
+    is_stuck = len(closed) == len(features)
     parts = (
         HEAD.format(file=ascii(raw.file.name)),
         f"program: {_program_name(raw.file)}\nfeatures:\n",
@@ -88,18 +107,20 @@ def draft_spec(path: str | Path, label: str) -> Draft:
         PROMISE,
         f"# {NOTHING_CHANGES[0].upper()}{NOTHING_CHANGES[1:]}.\n" if is_stuck else "",
     )
-    to_decide = (drafted_label.to_decide(), NOTHING_CHANGES if is_stuck else None)
-    return Draft("".join(parts), left_out, tuple(line for line in to_decide if line is not None))
+    is_open = drafted_label.desired is None
+    to_decide = (f"{label!a}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
+    undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
+    return Draft("".join(parts), left_out, tuple(filter(None, to_decide)), tuple(undecided))
 
 
-def _label(raw: RawTable, name: str, columns: Mapping[str, Column]) -> DraftedLabel:
+def _label(raw: RawTable, name: str, columns: Mapping[str, Column], decisions: Decisions) -> DraftedLabel:
     """The label. Raises ``TableError`` for a column that is no outcome: it has too many values, or one."""
     cells = list(map(str.strip, raw.columns[name]))
     count = len(set(cells))
     if count > MOST_LABELS:
         message = f"has {count} values: a label says what came of the applications, in at most {MOST_LABELS} values"
         raise TableError(raw.file, None, name, message)
-    label = DraftedLabel(name, cells, columns.values())
+    label = DraftedLabel(name, cells, columns.values(), decisions)
     if len(label.values) == 1:
         message = f"{len(cells)} rows with the value {label.values[0]!a} and 0 without: too few to split 2:1:1"
         raise TableError(raw.file, None, name, message)
@@ -107,34 +128,42 @@ def _label(raw: RawTable, name: str, columns: Mapping[str, Column]) -> DraftedLa
 
 
 def _features(
-    raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel
+    raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel, decisions: Decisions, progress: Progress | None
 ) -> tuple[dict[str, DraftedFeature], dict[str, str]]:
     """The features by name, and for each other column the reason why it is none."""
     groups = one_hot_groups(raw, label.name)
     group_of = {column: group for group, members in groups.items() for column in members}
-    features: dict[str, DraftedFeature] = {}
+    guesses: dict[str, Direction] = {}
     left_out: dict[str, str] = {}
-    for name, column in columns.items():
+    for number, (name, column) in enumerate(columns.items()):
+        if progress is not None:
+            progress(number, len(columns))
         group = group_of.get(name)
         if group is not None:
-            members = [columns[member] for member in groups[group]]
-            reason = reason_to_leave_out_one_hot(members, label.is_desired)
+            reason = reason_to_leave_out_one_hot([columns[member] for member in groups[group]], label.likely)
         else:
-            reason = reason_to_leave_out(column, label.is_desired)
+            reason = reason_to_leave_out(column, label.likely)
         if reason is not None:
             left_out[group or name] = reason
         elif group is not None:
-            features[group] = drafted_one_hot(group, groups[group])
+            guesses[group] = fixed_by_name(words_of(group)) or UNKNOWN
         else:
-            features[name] = drafted(column, label.is_desired)
-    numbers = [columns[name] for name in features if name in columns and columns[name].numbers is not None]
-    follows = derived(numbers, {name: _doubt(feature.direction) for name, feature in features.items()})
-    return {name: feature for name, feature in features.items() if name not in follows}, left_out | follows
+            guesses[name] = guessed(column, label.is_desired)
+    numbers = [columns[name] for name in guesses if name in columns and columns[name].numbers is not None]
+    follows = derived(numbers, {name: _doubt(guess) for name, guess in guesses.items()})
+    features: dict[str, DraftedFeature] = {}
+    # Nobody is asked about a column that is no feature.
+    for name in (name for name in guesses if name not in follows):
+        if name in groups:
+            features[name] = drafted_one_hot(name, groups[name], guesses[name], decisions)
+        else:
+            features[name] = drafted(columns[name], guesses[name], decisions)
+    return features, left_out | follows
 
 
 def _doubt(direction: Direction) -> int:
     """How little is known of a feature: 0 that nobody can change it, 1 a direction, 2 nothing."""
-    return 0 if direction.mutable == "none" else 1 if direction.reason else 2
+    return 2 if direction.is_undecided else 0 if direction.mutable == "none" else 1
 
 
 def _model(protected: Sequence[str]) -> str:

@@ -10,18 +10,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..spec import Mutable
 from . import names
+from .bounds import outward
 from .columns import Column, Floats, Mask
-from .directions import ANY, Direction, direction_of, fixed_by_name
+from .directions import Direction, direction_of
+from .evidence import spread
 from .ladders import levels_of
 from .left_out import MOST_CODES
+from .questions import Decisions, Question
 from .steps import step_of
 from .yaml_text import flow_list, number_text, text
 
-UNDECIDED = "can a person change it? `mutable: none` if not"
-UNDECIDED_ORDERED = "can a person change it, and which way? `mutable: none` if not, up or down if only one"
-"""What people must decide where nothing was guessed, for a feature without an order and with one."""
-
+MAY_BE_CODES = "type categorical if these are codes, which are texts then"
+DIRECTIONS: tuple[Mutable, ...] = ("none", "up", "down", "any")
+WITHOUT_ORDER: tuple[Mutable, ...] = ("none", "any")
+"""What may be said of a feature with an order, and without one."""
 MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
 SLIGHTLY_MORE = 1.0 + 1e-9
@@ -31,32 +35,48 @@ COUNTED = 20.0
 
 
 class DraftedFeature(NamedTuple):
-    """A feature of the draft: its fields in YAML, its direction, what else was guessed, and whether it has an order."""
+    """A feature of the draft: its fields in YAML, its direction, what else was guessed, and its numbers."""
 
     fields: str
     direction: Direction
     guesses: tuple[str, ...] = ()
-    is_ordered: bool = True
     amounts: Floats | None = None
     """Its numbers, (n,), the missing ones filled; None for texts and what seems to be a code."""
 
     def line(self) -> str:
-        """The line of YAML; the comment says what was guessed, and what could not be and people must decide."""
-        mutable, reason, is_personal = self.direction
-        fields = self.fields + (f", mutable: {mutable}" if mutable != "any" else "")
-        fields += ", pii: true, protected: true" if is_personal else ""
-        guesses = "; ".join([*self.guesses, *([reason] if reason else [])])
-        marks = [f"guess: {guesses}"] if guesses else []
-        if mutable == "any" and not reason:
-            marks.append(f"decide: {UNDECIDED_ORDERED if self.is_ordered else UNDECIDED}")
-        comment = f"  # {'; '.join(marks)}" if marks else ""
-        return f"  - {{{fields}}}{comment}\n"
+        """The line of YAML; the comment says what was guessed, or what the column holds where nobody has decided."""
+        mutable, reason, is_personal, is_undecided = self.direction
+        fields = f"{self.fields}, mutable: {mutable}" + (", pii: true, protected: true" if is_personal else "")
+        said = "; ".join([*self.guesses, *([] if is_undecided else [reason])])
+        marks = [*([f"guess: {said}"] if said else []), *([f"undecided: {reason}"] if is_undecided else [])]
+        return f"  - {{{fields}}}  # {'; '.join(marks)}\n"
 
 
-def drafted(column: Column, desired: Mask) -> DraftedFeature:
+def guessed(column: Column, desired: Mask | None) -> Direction:
+    """The direction of a column as name and data tell it. ``desired`` (n,) is None where nobody knows it."""
+    is_ordered = column.numbers is not None or levels_of(column.texts) is not None
+    return direction_of(column, desired, is_ordered=is_ordered)
+
+
+def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_ordered: bool) -> Direction:
+    """What somebody said about a feature, else the guess; ``seen`` is added to one that is undecided."""
+    if guess.is_personal:
+        return guess
+    seen = "; ".join(part for part in (guess.reason, seen) if part)
+    question = Question("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
+    answer = decisions.decide(question) if guess.is_undecided else decisions.kept(question)
+    mutable = next((choice for choice in DIRECTIONS if choice == answer), None)
+    if mutable is not None:
+        return Direction(mutable, "as answered")
+    return guess._replace(reason=seen) if guess.is_undecided else guess
+
+
+def drafted(column: Column, guess: Direction, decisions: Decisions) -> DraftedFeature:
     """The feature of a column that can be one."""
+    seen = spread(column)
     if column.numbers is not None:
-        return _number(column, desired)
+        seen += f"; {MAY_BE_CODES}" if _has_few_values(column) else ""
+        return _number(column, decided(guess, column.name, seen, decisions, is_ordered=True))
     levels = levels_of(column.texts)
     kind = (
         f"ordinal, levels: {flow_list(levels)}"
@@ -65,27 +85,27 @@ def drafted(column: Column, desired: Mask) -> DraftedFeature:
     )
     missing = text(_most_frequent(column)) if not column.given.all() else None
     guesses = (*(("this order",) if levels else ()), *_missing_guess(column))
-    direction = direction_of(column, desired, is_ordered=levels is not None)
-    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, is_ordered=levels is not None)
+    direction = decided(guess, column.name, seen, decisions, is_ordered=levels is not None)
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
 
-def drafted_one_hot(name: str, columns: Mapping[str, str]) -> DraftedFeature:
+def drafted_one_hot(name: str, columns: Mapping[str, str], guess: Direction, decisions: Decisions) -> DraftedFeature:
     """The categorical feature of one-hot columns, given with their categories."""
     values = f"categorical, categories: {flow_list(columns.values())}, one_hot: {flow_list(columns)}"
-    return DraftedFeature(_fields(name, values), fixed_by_name(names.words_of(name)) or ANY, is_ordered=False)
+    seen = f"{len(columns)} columns, of which one is 1 in every row"
+    return DraftedFeature(_fields(name, values), decided(guess, name, seen, decisions, is_ordered=False))
 
 
-def _number(column: Column, desired: Mask) -> DraftedFeature:
+def _number(column: Column, direction: Direction) -> DraftedFeature:
     low, high = column.values.min().item(), column.values.max().item()
-    bounds = f"[{number_text(low)}, {number_text(high)}]"
+    bounds = ", ".join(map(number_text, outward(low, high, is_whole=column.is_whole)))
     step = step_of(column)
-    kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: {bounds}"
+    kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: [{bounds}]"
     kind += f", step: {number_text(step)}" if step is not None else ""
     median = np.quantile(column.values, 0.5, method="lower").item()
-    direction = direction_of(column, desired, is_ordered=True)
-    code_guess = _code_guess(column, direction)
-    guesses = (*_missing_guess(column), *code_guess)
-    is_earned = direction.mutable == "up" and column.words & names.EARNED and high > 0
+    guesses = _missing_guess(column)
+    meaning = names.meaning_of(column.name)
+    is_earned = direction.mutable == "up" and meaning is not None and meaning.subject.is_earned and high > 0
     if is_earned and low > 0:
         kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
     elif is_earned:
@@ -97,8 +117,9 @@ def _number(column: Column, desired: Mask) -> DraftedFeature:
         kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
         guesses = (*guesses, "at most by what the middle half of people differ")
     missing = None if column.given.all() else number_text(median)
-    amounts = None if code_guess or column.numbers is None else np.where(column.given, column.numbers, median)
-    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, amounts=amounts)
+    is_code = _has_few_values(column) and column.words & names.CODED
+    amounts = None if is_code or column.numbers is None else np.where(column.given, column.numbers, median)
+    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, amounts)
 
 
 def _fields(name: str, kind: str, missing: str | None = None) -> str:
@@ -112,11 +133,9 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
     return (f"missing is the {of}, for {count} {cells}",) if count else ()
 
 
-def _code_guess(column: Column, direction: Direction) -> tuple[str, ...]:
-    distinct = len(np.unique(column.values))
-    is_open = direction.mutable != "none" or names.is_housing(column.words)
-    is_code = column.is_whole and 2 < distinct <= MOST_CODES and column.words & names.CODED and is_open
-    return ("a number; if it is a code: type categorical, with the codes as texts",) if is_code else ()
+def _has_few_values(column: Column) -> bool:
+    """Whether a column of whole numbers has so few that they may be codes."""
+    return column.is_whole and 2 < len(np.unique(column.values)) <= MOST_CODES
 
 
 def _usual_difference(values: NDArray[np.float64], width: float) -> float:

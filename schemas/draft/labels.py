@@ -1,7 +1,8 @@
-"""Guesses which value of the label is the desired one."""
+"""Which value of the label is the desired one: the one that its name and the data agree on, else undecided."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -9,99 +10,145 @@ import numpy as np
 
 from ..events import Value
 from ..number_text import number
-from .association import trend
+from ..spec import UNDECIDED
+from .association import CONTRADICTING, STRONG, trend
 from .columns import Column, Mask, is_scalable
-from .names import AFFIRMED, DENIED, HIGHER_IS_BETTER, LOWER_IS_BETTER, UNWANTED, words_of
+from .directions import BETTER_WHEN, may_be_codes
+from .evidence import who_has_more
+from .names import AFFIRMED, AMOUNT_ASKED_FOR, DENIED, meaning_of, outcome_sign
+from .questions import Decisions, Question
 from .yaml_text import number_text, text
 
+MOST_SHOWN = 5
+MOST_EVIDENCE = 3
 
-class Guess(NamedTuple):
-    """The desired value and how it was found; ``is_known`` is false where nothing says that it is the desired one."""
 
-    desired: Value
-    reason: str = ""
-    is_known: bool = True
+class Votes(NamedTuple):
+    """The columns of known direction that go together with a value of the label, and those that speak against it."""
+
+    for_it: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+
+    @property
+    def agree(self) -> bool:
+        """Whether some speak for it, and none against."""
+        return bool(self.for_it) and not self.against
 
 
 class DraftedLabel:
-    """The label of a draft: ``guess`` has its desired value, ``is_desired`` (n,) says which rows have it."""
+    """The label of a draft: its ``values``, and the ``desired`` one, None where nobody knows it.
 
-    def __init__(self, name: str, cells: Sequence[str], columns: Iterable[Column]) -> None:
+    ``masks`` (n,) say which rows have each value, ``is_desired`` (n,) which have the desired one.
+    """
+
+    def __init__(self, name: str, cells: Sequence[str], columns: Iterable[Column], decisions: Decisions) -> None:
         values = [_label_value(cell) for cell in cells]
         self.name = name
         self.values: list[Value] = sorted(set(values), key=lambda value: (isinstance(value, str), value))
-        self.guess = _guessed(name, values, self.values, columns)
-        self.is_desired = _is(self.guess.desired, values)
+        self.masks = {value: np.array([other == value for other in values]) for value in self.values}
+        known = [column for column in columns if meaning_of(column.name) is not None]
+        named = _named(name, self.values)
+        votes = Votes() if named is None else votes_for(self.masks[named], known)
+        self.choices = [value for value in self.values if value != UNDECIDED]
+        self.seen = _seen(named, votes, [said for column in known if (said := who_has_more(column, self.masks))])
+        if UNDECIDED in self.values:
+            self.seen += f"; {UNDECIDED!a} cannot be the desired one: call it otherwise in the data"
+        question = Question("label", name, self.seen, self.choices)
+        answer = decisions.kept(question) if votes.agree else decisions.decide(question)
+        self.is_answered = answer is not None
+        self.desired = answer if answer is not None else named if votes.agree else None
+
+    @property
+    def is_desired(self) -> Mask | None:
+        """The rows with the desired value; None where nobody knows which that is."""
+        return None if self.desired is None else self.masks[self.desired]
+
+    @property
+    def likely(self) -> list[Mask]:
+        """The rows by which a copy of the label is found: those of the desired value, else of each."""
+        return list(self.masks.values()) if self.is_desired is None else [self.is_desired]
 
     def line(self) -> str:
-        """The line of YAML, with the other values in a comment."""
-        desired, reason, is_known = self.guess
-        written = text(desired) if isinstance(desired, str) else number_text(desired)
-        comment = f"{'check' if is_known else 'decide:'} which is the desired one of {self._shown()}{reason}"
-        return f"label: {{name: {text(self.name)}, desired: {written}}}  # {comment}\n"
+        """The line of YAML. Its comment says what speaks for the value, or what is to be written."""
+        if self.desired is None:
+            desired, comment = UNDECIDED, self.to_decide()
+        else:
+            desired = _written(self.desired)
+            others = _choices([value for value in self.values if value != self.desired])
+            comment = f"not {others}: {'as answered' if self.is_answered else f'a guess, {self.seen}'}"
+        return f"label: {{name: {text(self.name)}, desired: {desired}}}  # {comment}\n"
 
-    def to_decide(self) -> str | None:
-        """What people must decide first; None where the desired value is known."""
-        if self.guess.is_known:
-            return None
-        return f"{self.name!a}: decide which of {self._shown()} is desired: the draft has {self.guess.desired!a}"
-
-    def _shown(self) -> str:
-        return ", ".join(ascii(value) for value in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
+    def to_decide(self) -> str:
+        """What is to be written, and what the name and the data say."""
+        return f"write the desired value, {_choices(self.choices)}: {self.seen}"
 
 
-def _guessed(name: str, cells: Sequence[Value], values: Sequence[Value], columns: Iterable[Column]) -> Guess:
-    """The value that means yes, or that only the others' words speak against; else what goes together with it."""
+def _named(name: str, values: Sequence[Value]) -> Value | None:
+    """The only value that the words of the values, or the label's name, call the wanted outcome."""
+    signs = {value: outcome_sign(str(value)) for value in values}
+    if not any(signs.values()) and (plain := _yes_and_no(values)) is not None:
+        of_name = outcome_sign(name)
+        signs = {plain[0]: of_name, plain[1]: -of_name}
+    wanted = [value for value, sign in signs.items() if sign > 0]
+    return wanted[0] if len(wanted) == 1 and all(signs.values()) else None
+
+
+def _yes_and_no(values: Sequence[Value]) -> tuple[Value, Value] | None:
+    """Of two values the one that means yes and the one that means no; None where they mean something else."""
     if len(values) != 2:
-        return _of_several(values)
-    first = _plain_yes(values)
-    is_plain = first is not None
-    if first is None:
-        wanted = [value for value in values if not words_of(str(value)) & UNWANTED]
-        if len(wanted) == 1:
-            return Guess(wanted[0], " (guess: by its word)")
-        first = _last(values)
-    [other] = [value for value in values if value != first]
-    votes = sum(_vote(column, _is(first, cells)) for column in columns)
-    if votes:
-        return Guess(first if votes > 0 else other, " (guess: by what goes together with it)")
-    if is_plain and words_of(name) & UNWANTED:
-        return Guess(other, " (guess: by its name)")
-    return Guess(first, is_known=is_plain)
-
-
-def _of_several(values: Sequence[Value]) -> Guess:
-    affirmed = [value for value in values if _word(value) in AFFIRMED]
-    if len(affirmed) == 1:
-        return Guess(affirmed[0])
-    return Guess(_last(values), is_known=False)
-
-
-def _plain_yes(values: Sequence[Value]) -> Value | None:
-    """Of two values the one that means yes, beside one that means no; None where they mean something else."""
+        return None
     low, high = values
     if low in (-1, 0) and high == 1:
-        return high
-    return next((yes for yes, no in ((low, high), (high, low)) if _word(yes) in AFFIRMED and _word(no) in DENIED), None)
+        return high, low
+    pairs = ((low, high), (high, low))
+    return next(((yes, no) for yes, no in pairs if _word(yes) in AFFIRMED and _word(no) in DENIED), None)
 
 
-def _last(values: Sequence[Value]) -> Value:
-    return 1 if 1 in values else values[-1]
+def votes_for(is_wanted: Mask, columns: Iterable[Column]) -> Votes:
+    """What the columns of which the better direction is known say of a value that these rows have."""
+    for_it, against = [], []
+    for column in columns:
+        meaning = meaning_of(column.name)
+        if column.numbers is None or meaning is None or meaning.unknown or meaning.subject is AMOUNT_ASKED_FOR:
+            continue
+        if may_be_codes(column, meaning.subject):
+            continue
+        sign = meaning.subject.sign
+        if trend(column, is_wanted, CONTRADICTING) == -sign:
+            against.append(column.name)
+        elif trend(column, is_wanted, STRONG) == sign:
+            for_it.append(f"{BETTER_WHEN[sign]} {column.name}")
+    return Votes(tuple(for_it), tuple(against))
+
+
+def _seen(named: Value | None, votes: Votes, said: Sequence[str]) -> str:
+    """What the name and the data say, in words."""
+    if named is None:
+        return "its name does not say it; " + (", ".join(said[:MOST_EVIDENCE]) or "nor do the data")
+    by_name = f"by its name {named!a}"
+    if votes.against:
+        return f"{by_name}, but not by {', '.join(votes.against[:MOST_EVIDENCE])}"
+    if votes.for_it:
+        return f"{by_name}, as by {', '.join(votes.for_it[:MOST_EVIDENCE])}"
+    return f"{by_name}, on which the data are silent" + "".join(f"; {one}" for one in said[:MOST_EVIDENCE])
+
+
+def _choices(values: Sequence[Value]) -> str:
+    shown = [_written(value) for value in values[:MOST_SHOWN]]
+    if len(values) == 2:
+        return " or ".join(shown)
+    return ", ".join(shown) + (", ..." if len(values) > MOST_SHOWN else "")
+
+
+def _written(value: Value) -> str:
+    """A value as YAML reads it back, in comments too."""
+    if isinstance(value, str):
+        return text(value) if value.isprintable() else json.dumps(value)
+    return number_text(value)
 
 
 def _word(value: Value) -> str:
     return str(value).lower()
-
-
-def _vote(column: Column, is_one: Mask) -> int:
-    """What a plainly good or bad column says of a label: 1 that it is desired, -1 that it is not."""
-    if column.words & LOWER_IS_BETTER:
-        return -trend(column, is_one)
-    return trend(column, is_one) if column.words & HIGHER_IS_BETTER else 0
-
-
-def _is(value: Value, values: Sequence[Value]) -> Mask:
-    return np.array([other == value for other in values])
 
 
 def _label_value(cell: str) -> Value:

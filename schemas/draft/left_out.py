@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -36,13 +36,16 @@ YEARS = (1900, 2100)
 IS_LEAK = "it alone tells the label: probably known only afterwards, or a copy of it"
 
 
-def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
-    """Why a column cannot be a feature; None when it can. ``desired`` (n,) says which rows have the desired label."""
+def reason_to_leave_out(column: Column, labels: Sequence[Mask]) -> str | None:
+    """Why a column cannot be a feature; None when it can.
+
+    ``labels`` (n,) each say which rows have a value of the label that may be the desired one.
+    """
     checks: tuple[Callable[[Column], str | None], ...] = (
         _unreadable,
         _empty,
         _beyond_scale,
-        lambda column: IS_LEAK if is_leak(column, desired) else None,
+        lambda column: IS_LEAK if any(is_leak(column, label) for label in labels) else None,
         _date,
         _identifier,
         _numbers_as_texts,
@@ -51,9 +54,9 @@ def reason_to_leave_out(column: Column, desired: Mask) -> str | None:
     return next((reason for check in checks if (reason := check(column)) is not None), None)
 
 
-def reason_to_leave_out_one_hot(members: Iterable[Column], desired: Mask) -> str | None:
+def reason_to_leave_out_one_hot(members: Iterable[Column], labels: Sequence[Mask]) -> str | None:
     """Why the one-hot columns of a feature cannot be one; None when they can."""
-    return IS_LEAK if any(is_leak(member, desired) for member in members) else None
+    return IS_LEAK if any(is_leak(member, label) for member in members for label in labels) else None
 
 
 def _unreadable(column: Column) -> str | None:

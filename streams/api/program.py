@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ...schemas.draft.marks import unprotected
+from ...schemas.draft.reminders import unprotected
 from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.identifier import identifier_fault
 from ...schemas.spec import ProgramSpec

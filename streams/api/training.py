@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...schemas import draft
-from ...schemas.draft.marks import unprotected
+from ...schemas.draft.reminders import unprotected
 from ...schemas.table import unlabelled_in_words
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest

@@ -30,7 +30,7 @@ from ..settings import ModelSettings
 from .display.model_check import print_check
 from .display.new_model import print_model, tell
 from .display.read_progress import ReadProgress
-from .display.undecided import tell_cautions
+from .display.reminders import tell_cautions
 from .flags.actions import run_action
 from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser, parse_settings

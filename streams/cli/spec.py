@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from ...schemas.draft import Draft, draft_spec
+from ...schemas.draft.questions import Answers, Ask, Decisions, answers_text, read_answers
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
-from ..errors import ModelError, UsageError
+from ..errors import ModelError, UsageError, writing
 from ..printable import printable
 from ..programs.announced_spec import check_announced, spec_event
 from ..programs.assembly import address_of, assemble
@@ -22,8 +23,14 @@ from ..programs.promised import has_promise
 from ..programs.protected_reading import protected_fault
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
-from .display.undecided import tell_applicants, tell_cautions, tell_undecided, tell_unlimited
+from .display.interview import Interview
+from .display.read_progress import DraftProgress
+from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, tell_unprotected
+from .display.words import counted
 from .flags.parsing import CommandParser
+
+MOST_NAMED = 10
+"""Of the features that nobody has decided."""
 
 
 def run(args: Sequence[str]) -> int:
@@ -42,12 +49,22 @@ def run(args: Sequence[str]) -> int:
     drafting.add_argument("csv", type=Path, metavar="CSV", help="data with one column a feature and a label")
     drafting.add_argument("--label", required=True, metavar="COLUMN", help="column that says what happened")
     drafting.add_argument("--output", type=Path, metavar="FILE", help="new file; standard output when absent")
+    drafting.add_argument(
+        "--answers",
+        type=Path,
+        metavar="FILE",
+        help="answers to its questions, in YAML or JSON: taken from the file, and new ones kept in it",
+    )
+    drafting.add_argument(
+        "--no-input", action="store_true", help="ask nothing, as without a terminal: what is not known stays undecided"
+    )
     options = parser.parse_args(list(args))
     if options.action == "check":
         if options.against is not None and len(options.specs) != 1:
             parser.error("--against compares one FILE with OLD")
         return check(options.specs) or (0 if options.against is None else compare(options.specs[0], options.against))
-    return draft(options.csv, options.label, options.output)
+    ask = None if options.no_input or not (sys.stdin.isatty() and sys.stderr.isatty()) else Interview()
+    return draft(options.csv, options.label, options.output, options.answers, ask)
 
 
 def check(paths: Sequence[Path]) -> int:
@@ -59,10 +76,10 @@ def check(paths: Sequence[Path]) -> int:
     for file in paths:
         try:
             print(printable(_summary(load_program_spec(file))))
-            tell_undecided(file)
             tell_cautions(file)
             tell_applicants(file)
             tell_unlimited(file)
+            tell_unprotected(file)
             if fault := _reading_fault(load_program_spec(file)):
                 print(printable(f"{file}: {fault}"), file=sys.stderr)
                 code = UsageError.exit_code
@@ -132,12 +149,21 @@ def _trained_bounds(loaded: LoadedSpec) -> Bounds | None:
     return bounds_of(manifest)
 
 
-def draft(csv: Path, label: str, output: Path | None) -> int:
+def draft(
+    csv: Path, label: str, output: Path | None = None, answers: Path | None = None, ask: Ask | None = None
+) -> int:
     """Write a spec for a data file to ``output``, or to standard output. An existing file is not overwritten.
 
-    Raises ``TableError`` when the data cannot be read, ``UsageError`` when the output cannot be written.
+    What nobody may assume is taken from the file ``answers``, else ``ask`` is asked. New answers are kept in the file.
+    Raises ``TableError`` when the data cannot be read, ``AnswersError`` when the answers cannot, ``UsageError`` when a
+    file cannot be written.
     """
-    drafted = draft_spec(csv, label)
+    if output is not None and output.exists():
+        raise UsageError(f"{output} exists already: remove it or choose another --output")
+    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask)
+    drafted = draft_spec(csv, label, decisions, DraftProgress())
+    if answers is not None:
+        _keep(answers, decisions)
     if output is None:
         _tell_open(csv, drafted)
         print(drafted.text, end="")
@@ -154,9 +180,30 @@ def draft(csv: Path, label: str, output: Path | None) -> int:
     return 0
 
 
+def _kept_answers(file: Path | None, *, is_asked: bool) -> Answers:
+    """The answers of a file; none without one, or of one that is to be made."""
+    if file is None or (is_asked and not file.exists()):
+        return Answers()
+    return read_answers(file)
+
+
+def _keep(file: Path, decisions: Decisions) -> None:
+    """Write new answers to their file, and say which of the old ones do not fit the data."""
+    for line in decisions.unused():
+        print(printable(f"{file}: {line}"), file=sys.stderr)
+    if decisions.has_new:
+        with writing(file):
+            file.write_text(answers_text(decisions.answers, as_json=file.suffix == ".json"), encoding="utf-8")
+
+
 def _tell_open(csv: Path, drafted: Draft) -> None:
     for line in drafted.to_decide:
         print(printable(f"{csv}: {line}"), file=sys.stderr)
+    if drafted.undecided:
+        names = ", ".join(drafted.undecided[:MOST_NAMED]) + (", ..." if len(drafted.undecided) > MOST_NAMED else "")
+        count = counted(len(drafted.undecided), "feature")
+        line = f"{csv}: {count} closed, as nobody has said whether people can change them: {names}"
+        print(printable(line), file=sys.stderr)
     for name, reason in drafted.left_out.items():
         print(printable(f"{csv}: {name!a} is not used: {reason}"), file=sys.stderr)
 

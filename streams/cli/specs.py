@@ -17,7 +17,7 @@ from ..programs.spec_changes import SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from ..settings import SpecSettings
 from ..topics import Topics
-from .display.undecided import tell_undecided
+from .display.reminders import tell_unprotected
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
 from .process.announcement import announce_event
@@ -48,7 +48,7 @@ def announce(args: Sequence[str]) -> int:
     """
     settings = parse_settings(SpecSettings, "onward specs announce", DESCRIPTION, args)
     loaded = load_program_spec(settings.file)
-    tell_undecided(loaded.path)
+    tell_unprotected(loaded.path)
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
         asyncio.run(preflight(options, [topics.journal, topics.specs]))

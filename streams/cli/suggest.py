@@ -47,12 +47,12 @@ def run(args: Sequence[str]) -> int:
     # Imported late, because it takes seconds, which wrong flags and --help should not.
     from ..api.program import MAX_OPTIONS, Program, read_spec
     from ..programs.assembly import assemble
-    from .display.undecided import tell_cautions, tell_undecided
+    from .display.reminders import tell_cautions, tell_unprotected
 
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
     program = Program(assemble(read_spec(options.spec, options.options)))
-    tell_undecided(options.spec)
+    tell_unprotected(options.spec)
     tell_cautions(options.spec)
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:

@@ -10,7 +10,7 @@ from ..programs.training.dates import date_columns
 from ..programs.training.retrains import RETRAINS, states_share
 from ..programs.training.train import ESTIMATORS, train
 from .display.new_model import print_model, tell, tell_dates
-from .display.undecided import tell_cautions, tell_undecided
+from .display.reminders import tell_cautions, tell_unprotected
 from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser
 
@@ -50,7 +50,7 @@ def run(args: Sequence[str]) -> int:
     )
     options = parser.parse_args(list(args))
     loaded = load_program_spec(options.spec)
-    tell_undecided(loaded.path)
+    tell_unprotected(loaded.path)
     tell_cautions(loaded.path)
     manifest = train(
         options.csv,

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from ...schemas.draft.marks import unprotected
+from ...schemas.draft.reminders import unprotected
 from ...schemas.events import Model
 from ..archive.store import archive_at
 from ..engine.portion import PORTION_ENTRIES

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...agents import candidates, choices, costs, goals, improvement, promises
 from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
-from ...schemas.spec import ProgramSpec, PromiseTerms
+from ...schemas.spec import UNDECIDED, ProgramSpec, PromiseTerms
 from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 from ..errors import UsageError
@@ -47,10 +47,21 @@ ARMS_PARAMETER = "arm_sd"
 def load_program_spec(path: str | Path) -> LoadedSpec:
     """Read a spec file and check all of it, its methods too. Raises ``SpecError`` with all its problems.
 
-    Parameters that the file leaves out have their defaults.
+    Parameters that the file leaves out have their defaults. A spec whose label nobody has decided is refused here, and
+    so in every command and function that goes by a program.
     """
-    loaded = load_spec(path, policy_faults, published_personal_features)
+    loaded = load_spec(path, undecided_label, policy_faults, published_personal_features)
     return dataclasses.replace(loaded, spec=_completed(loaded.spec))
+
+
+def undecided_label(spec: ProgramSpec) -> Iterator[Violation]:
+    """A label of which nobody has said what is desired: people would be told the way to either."""
+    if spec.label.desired == UNDECIDED:
+        yield (
+            ("label", "desired"),
+            f"nobody has decided which value of {spec.label.name} is the desired outcome: write it in place of "
+            "`undecided`, such as `desired: 1`",
+        )
 
 
 def load_spec_of(program: str, paths: Iterable[Path]) -> LoadedSpec:

@@ -17,7 +17,7 @@ from onward.schemas.problems import SpecProblem
 from onward.schemas.spec import Feature, FeatureType, ProgramSpec
 from onward.schemas.spec_rules import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
-from onward.schemas.table import TableError, read_csv, read_table
+from onward.schemas.table import TableError, read_csv, read_people, read_table
 from onward.streams.engine.selection import step_generator
 from onward.streams.programs.bundle.raw_rows import read_rows, write_rows
 from onward.streams.programs.spec_check import policy_faults
@@ -151,7 +151,7 @@ def draft(data: bytes) -> None:
         if not isinstance(found, ProgramSpec):
             assert ["no feature is mutable" in problem.message for problem in found] == [True], text
             return
-        count = len(read_table(file, found).rows)
+        count = len(read_people(file, found).all())
     except TableError as error:
         told = error
     else:

@@ -4,7 +4,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from onward.schemas.draft.marks import unlimited
+from onward.schemas.draft.reminders import unlimited
 from onward.schemas.events import (
     Answer,
     Application,

@@ -1,4 +1,4 @@
-"""Progress of a command that reads topics or ledgers: a line on standard error every few seconds."""
+"""Progress of a command that reads topics, ledgers or data: a line on standard error every few seconds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 
 EVERY_SECONDS = 5.0
+DRAFT_SECONDS = 2.0
 
 
 class ReadProgress:
@@ -26,3 +27,17 @@ class ReadProgress:
             share = min(1.0, self._read / self._total) if self._total else 1.0
             line = f"read {self._read:,} of {self._total:,} {self._unit} ({share:.0%})"
             print(line, file=sys.stderr, flush=True)
+
+
+class DraftProgress:
+    """Says every two seconds how many columns of a data file a draft has looked at; ``clock`` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._last_shown = clock, clock()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Print a line when the last one is old."""
+        now = self._clock()
+        if now - self._last_shown >= DRAFT_SECONDS:
+            self._last_shown = now
+            print(f"looked at {done:,} of {total:,} columns", file=sys.stderr, flush=True)

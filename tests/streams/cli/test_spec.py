@@ -5,6 +5,7 @@ import pytest
 
 from onward.agents.choices import registry
 from onward.schemas.draft import draft_spec
+from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.table import TableError
 from onward.streams.cli import main
 from onward.streams.cli.spec import check, draft
@@ -192,12 +193,17 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
     data.write_text("income;noted;y\n1;x;0\n2;x;1\n")
     assert draft(data, "y", None) == 0
     printed = capsys.readouterr()
-    assert printed.err == f"{data}: 'noted' is not used: it has one value only\n"
+    label, stuck, closed, left_out = printed.err.splitlines()
+    assert label == f"{data}: 'y': write the desired value, 0 or 1: its name does not say it; nor do the data"
+    assert stuck.startswith(f"{data}: nothing may change as drafted")
+    assert closed == f"{data}: 1 feature closed, as nobody has said whether people can change them: income"
+    assert left_out == f"{data}: 'noted' is not used: it has one value only"
     assert draft(data, "y", spec) == 0
     told = capsys.readouterr().err.splitlines()
-    assert told[0] + "\n" == printed.err
-    assert told[1].startswith(f"{spec}: drafted from {data}; review it")
+    assert told[:-1] == printed.err.splitlines()
+    assert told[-1].startswith(f"{spec}: drafted from {data}; review it")
     assert spec.read_text() == printed.out
+    spec.write_text(printed.out.replace("desired: undecided", "desired: 1").replace("mutable: none", "mutable: up"))
     assert check([spec]) == 0
     with pytest.raises(UsageError, match="exists already"):
         draft(data, "y", spec)
@@ -210,7 +216,7 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
 def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,y\n1,0\n2,1\n")
-    text = draft_spec(data, "y").text
+    text = draft_spec(data, "y", Decisions(Answers({"y": 1}, {"income": "up"}))).text
     uncommented = re.sub(r"^( *)# ((choice|margin|nu|constraints): )", r"\1\2", text, flags=re.MULTILINE)
     spec.write_text(uncommented)
     loaded = load_program_spec(spec).spec
@@ -295,24 +301,56 @@ def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, caps
     assert problem in capsys.readouterr().err
 
 
-def test_check_names_the_lines_that_a_draft_leaves_to_people(tmp_path, capsys):
-    spec = tmp_path / "drafted.yaml"
-    spec.write_text(CREDIT.read_text().replace("protected: true}", "protected: true}  # decide: is that so?", 1))
-    marked = spec.read_text().split("# decide")[0].count("\n") + 1
-    assert check([spec]) == 0
-    assert f"line {marked} still marked decide: say what a person can change" in capsys.readouterr().err
+UNDECIDED = {
+    "check": ["spec", "check", "{spec}"],
+    "train": ["train", "{data}", "--spec", "{spec}", "--output", "{folder}/model"],
+    "demo": ["demo", "--data", "{data}", "--spec", "{spec}", "--people", "10"],
+    "suggest": ["suggest", "{data}", "--spec", "{spec}"],
+    "worker": ["worker", "--brokers", "127.0.0.1:1", "--spec", "{spec}", "--state-dir", "{folder}/state"],
+    "import": ["models", "import", "m.onnx", "--data", "{data}", "--spec", "{spec}", "--output", "{folder}/model"],
+    "announce of a spec": ["specs", "announce", "{spec}", "--brokers", "127.0.0.1:1"],
+}
 
 
-def test_a_label_that_is_not_known_is_named_first_by_draft_and_check(tmp_path, capsys):
+@pytest.mark.parametrize("command", UNDECIDED)
+def test_a_spec_whose_label_nobody_has_decided_is_refused_with_what_to_write(command, tmp_path, capsys):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
-    data.write_text("shoes,noted,y\n1,x,ja\n2,x,nein\n")
+    data.write_text("savings,noted,y\n" + "".join(f"{i * 10},{i % 3},{'ja' if i % 2 else 'nein'}\n" for i in range(60)))
     assert draft(data, "y", spec) == 0
     [first, *_] = capsys.readouterr().err.splitlines()
-    assert first == f"{data}: 'y': decide which of 'ja', 'nein' is desired: the draft has 'nein'"
-    assert check([spec]) == 0
-    [first, second, *_] = capsys.readouterr().err.splitlines()
-    assert first.endswith("still marked decide: say which label is desired, and delete the mark")
-    assert "say what a person can change" in second
+    assert first.startswith(f"{data}: 'y': write the desired value, ja or nein: its name does not say it")
+    places = {"spec": spec, "data": data, "folder": tmp_path}
+    assert main([part.format(**places) for part in UNDECIDED[command]]) == 2
+    told = [line for line in capsys.readouterr().err.splitlines() if "label.desired" in line]
+    line = spec.read_text().split("label:")[0].count("\n") + 1
+    [problem] = told
+    assert f"{spec}:{line}:" in problem
+    assert problem.endswith(
+        "label.desired: nobody has decided which value of y is the desired outcome: write it in place of `undecided`, "
+        "such as `desired: 1`"
+    )
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_model_is_not_announced_by_a_spec_whose_label_nobody_has_decided(program, capsys):
+    spec, manifest = program / "undecided.yaml", program / "model" / "manifest.json"
+    text = (program / "spec.yaml").read_text()
+    spec.write_text(text.replace("desired: 1", "desired: undecided"))
+    told = ["models", "announce", "--brokers", "127.0.0.1:1", "--manifest", str(manifest), "--spec", str(spec)]
+    assert main(told) == 2
+    assert "nobody has decided which value of repaid" in capsys.readouterr().err
+
+
+def test_the_example_of_the_readme_is_drafted_trained_and_answered_without_an_edit(tmp_path, capsys):
+    data, spec = ROOT / "docs" / "examples" / "loans.csv", tmp_path / "loans.yaml"
+    assert main(["spec", "draft", str(data), "--label", "repaid", "--output", str(spec)]) == 0
+    assert main(["spec", "check", str(spec)]) == 0
+    assert main(["train", str(data), "--spec", str(spec), "--output", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    assert main(["suggest", str(data), "--spec", str(spec)]) == 0
+    told = capsys.readouterr().out
+    assert "raise income from" in told
+    assert "lower debts from" in told
 
 
 def against(program, old, new):

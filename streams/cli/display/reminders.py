@@ -5,27 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ....schemas.draft.marks import undecided_label, undecided_lines, unlimited, unprotected
+from ....schemas.draft.reminders import unlimited, unprotected
 from ....schemas.specfile import load_spec
 from ...printable import printable
 from ...programs.compositions import cautions, needs_applicants
 
 
-def tell_undecided(spec: Path) -> None:
-    """Name on standard error the lines of a good spec that are still marked ``decide``, the label's first, and personal
-    features that somebody may be told to change; nothing where there is neither."""
-    text = spec.read_text(encoding="utf-8")
-    label, lines = undecided_label(text), undecided_lines(text)
-    if label is not None:
-        print(
-            f"{spec}: line {label} still marked decide: say which label is desired, and delete the mark",
-            file=sys.stderr,
-        )
-    if lines:
-        numbers = f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
-        print(
-            f"{spec}: {numbers} still marked decide: say what a person can change, and delete the mark", file=sys.stderr
-        )
+def tell_unprotected(spec: Path) -> None:
+    """Name on standard error the features of a good spec that look personal and that somebody may be told to change."""
     for line in unprotected(load_spec(spec).spec):
         print(printable(f"{spec}: {line}"), file=sys.stderr)
 

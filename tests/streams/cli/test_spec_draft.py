@@ -1,0 +1,140 @@
+"""Questions of `onward spec draft`: on a terminal, without one, and from a file of answers."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import parse_spec
+from onward.streams.cli import main
+
+ROOT = Path(__file__).parents[3]
+SECONDS = 60
+PEOPLE = 120
+
+
+def hiring(folder: Path) -> Path:
+    """Applicants whose columns no name opens, but for `savings`, and a label that no name explains."""
+    generator = random.Random(4)
+    rows = ["savings,grp,typing_speed,hired_by,result"]
+    for _ in range(PEOPLE):
+        quality = generator.gauss(0, 1)
+        taken = quality + generator.gauss(0, 0.5) > 0
+        cells = (
+            round(5000 + 900 * quality),
+            generator.choice("abc"),
+            generator.randint(20, 90),
+            generator.choice("xy"),
+        )
+        rows.append(",".join(map(str, (*cells, "B" if taken else "A"))))
+    file = folder / "hiring.csv"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+def on_a_terminal(arguments: Iterable[str], lines: Iterable[str]) -> tuple[int, str]:
+    """The exit code of `onward`, and all that a terminal shows, where somebody writes these lines."""
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "onward", *arguments]
+    with subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=follower, close_fds=True, cwd=ROOT
+    ) as process:
+        os.close(follower)
+        os.write(leader, "".join(lines).encode())
+        shown = b""
+        while True:
+            try:
+                part = os.read(leader, 4096)
+            except OSError:  # Linux: the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        os.close(leader)
+        return process.wait(SECONDS), shown.decode()
+
+
+def test_a_terminal_is_asked_and_the_answers_draft_it_again_without_one(tmp_path, capsys):
+    data, spec, answers = hiring(tmp_path), tmp_path / "spec.yaml", tmp_path / "answers.yaml"
+    arguments = ["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]
+    # The desired value; Enter for grp; a slip and then up for the speed; no for the one who hired.
+    code, shown = on_a_terminal([*arguments, "--output", str(spec)], ["B\n", "\n", "maybe\n", "up\n", "no\n"])
+    assert code == 0, shown
+    assert "result: which value is the desired outcome?" in shown
+    assert "'B' goes with higher savings" in shown
+    assert "grp: can a person change it, and which way?" in shown
+    assert "'maybe' is none of them" in shown
+    drafted = parse_spec(spec.read_bytes())
+    assert isinstance(drafted, ProgramSpec)
+    assert drafted.label.desired == "B"
+    mutable = {"savings": "up", "grp": "none", "typing_speed": "up", "hired_by": "none"}
+    assert {feature.name: feature.mutable for feature in drafted.features} == mutable
+    assert "undecided:" not in spec.read_text()
+    assert main(["spec", "check", str(spec)]) == 0
+    capsys.readouterr()
+    assert main(arguments) == 0
+    again = capsys.readouterr()
+    assert again.out == spec.read_text()
+    assert str(answers) not in again.err
+
+
+def test_who_ends_the_questions_leaves_the_rest_undecided(tmp_path):
+    data, spec = hiring(tmp_path), tmp_path / "spec.yaml"
+    arguments = ["spec", "draft", str(data), "--label", "result", "--output", str(spec)]
+    code, shown = on_a_terminal(arguments, ["B\n", "\x04"])
+    assert code == 0
+    assert "no more answers: the rest is left as it is" in shown
+    text = spec.read_text()
+    assert "desired: B}" in text
+    assert text.count("# undecided: ") == 3
+
+
+def test_nobody_is_asked_with_no_input(tmp_path):
+    data = hiring(tmp_path)
+    code, shown = on_a_terminal(["spec", "draft", str(data), "--label", "result", "--no-input"], [])
+    assert code == 0
+    assert "which value is the desired outcome" not in shown
+    assert "desired: undecided}" in shown
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_answers_are_taken_from_yaml_and_json_and_those_that_do_not_fit_are_told(tmp_path, capsys, suffix):
+    data, answers = hiring(tmp_path), tmp_path / f"answers{suffix}"
+    answers.write_text(
+        '{"label": {"result": "C"}, "mutable": {"grp": "up", "typing_speed": "any", "gone": "up", "savings": "none"}}'
+    )
+    assert main(["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]) == 0
+    told = capsys.readouterr()
+    assert told.err.splitlines()[:3] == [
+        f"{answers}: label.result: 'C' does not fit: one of 'A', 'B' does",
+        f"{answers}: mutable.grp: 'up' does not fit: one of 'none', 'any' does",
+        f"{answers}: mutable.gone: nothing is asked about it: no column, or no feature",
+    ]
+    assert "desired: undecided}" in told.out
+    opened = [line for line in told.out.splitlines() if "mutable: " in line and "mutable: none" not in line]
+    assert ["typing_speed" in line for line in opened if "- {name" in line] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mutable: {grp: sideways}", "1: mutable.grp: 'sideways' is not one of none, up, down, any"),
+        ("mutables: {}", "1: mutables: unknown key (did you mean mutable?)"),
+        ("label: [", "1: "),
+        (None, " cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_of_answers_that_cannot_be_used_is_refused(tmp_path, capsys, text, problem):
+    data, answers = hiring(tmp_path), tmp_path / "answers.yaml"
+    if text is not None:
+        answers.write_text(text)
+    assert main(["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]) == 2
+    assert f"{answers}:{problem}" in capsys.readouterr().err
