@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..specfile import MAX_BYTES, parse_spec
 from ..table import MAX_REPORTED, RawTable, TableError, labelled, read_csv
 from .columns import Column, columns_of_table, one_hot_groups
 from .derived import derived
@@ -53,6 +54,9 @@ NOTHING_CHANGES = (
     "nothing may change as drafted, so nobody would get an option: write `mutable: up`, `down` or `any` where a person "
     "can change something; until then `onward spec check` and `onward train` refuse the spec"
 )
+TOO_LONG = "  # There are too many features to say what each holds: draft fewer to read it.\n"
+SURELY_FEW = 200
+"""Features of which a spec may have as many, whatever they are."""
 FEW_CHANGES = 3
 MOST_LABELS = 50
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
@@ -95,11 +99,8 @@ def draft_spec(
     most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     numbers = {name: feature.amounts for name, feature in features.items() if feature.amounts is not None}
     is_stuck = len(closed) == len(features)
-    parts = (
-        HEAD.format(file=ascii(raw.file.name)),
-        f"program: {_program_name(raw.file)}\nfeatures:\n",
-        *(feature.line() for feature in features.values()),
-        *(f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items()),
+    before = HEAD.format(file=ascii(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
+    after = (
         drafted_label.line(),
         _model([name for name, feature in features.items() if feature.direction.is_personal]),
         POLICY,
@@ -107,10 +108,36 @@ def draft_spec(
         PROMISE,
         f"# {NOTHING_CHANGES[0].upper()}{NOTHING_CHANGES[1:]}.\n" if is_stuck else "",
     )
+    written = before + _feature_lines(features, left_out) + "".join(after)
+    if len(written.encode()) > MAX_BYTES:
+        written = (
+            before + TOO_LONG + "".join(feature.line(said=False) for feature in features.values()) + "".join(after)
+        )
+    _check_size(raw, written, features)
     is_open = drafted_label.desired is None
     to_decide = (f"{label!a}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
     undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
-    return Draft("".join(parts), left_out, tuple(filter(None, to_decide)), tuple(undecided))
+    return Draft(written, left_out, tuple(filter(None, to_decide)), tuple(undecided))
+
+
+def _feature_lines(features: Mapping[str, DraftedFeature], left_out: Mapping[str, str]) -> str:
+    not_used = (f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items())
+    return "".join([*(feature.line() for feature in features.values()), *not_used])
+
+
+def _check_size(raw: RawTable, written: str, features: Mapping[str, DraftedFeature]) -> None:
+    """Raise ``TableError`` for a draft that is more than a spec may be."""
+    if len(features) <= SURELY_FEW and len(written.encode()) <= MAX_BYTES:
+        return
+    problems = parse_spec(written.encode())
+    told = (
+        [problem.message for problem in problems if "no feature is mutable" not in problem.message]
+        if isinstance(problems, list)
+        else []
+    )
+    if told:
+        message = f"{len(features):,} features are more than a spec may have ({told[0]}): keep the columns that matter"
+        raise TableError(raw.file, None, None, message)
 
 
 def _label(raw: RawTable, name: str, columns: Mapping[str, Column], decisions: Decisions) -> DraftedLabel:

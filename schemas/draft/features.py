@@ -43,13 +43,13 @@ class DraftedFeature(NamedTuple):
     amounts: Floats | None = None
     """Its numbers, (n,), the missing ones filled; None for texts and what seems to be a code."""
 
-    def line(self) -> str:
+    def line(self, *, said: bool = True) -> str:
         """The line of YAML; the comment says what was guessed, or what the column holds where nobody has decided."""
         mutable, reason, is_personal, is_undecided = self.direction
         fields = f"{self.fields}, mutable: {mutable}" + (", pii: true, protected: true" if is_personal else "")
-        said = "; ".join([*self.guesses, *([] if is_undecided else [reason])])
-        marks = [*([f"guess: {said}"] if said else []), *([f"undecided: {reason}"] if is_undecided else [])]
-        return f"  - {{{fields}}}  # {'; '.join(marks)}\n"
+        guesses = "; ".join([*self.guesses, *([] if is_undecided else [reason])])
+        marks = [*([f"guess: {guesses}"] if guesses else []), *([f"undecided: {reason}"] if is_undecided else [])]
+        return f"  - {{{fields}}}" + (f"  # {'; '.join(marks)}" if said else "") + "\n"
 
 
 def guessed(column: Column, desired: Mask | None) -> Direction:

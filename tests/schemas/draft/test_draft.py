@@ -323,8 +323,7 @@ def test_a_name_that_the_data_contradict_opens_nothing_and_integers_of_few_value
     ],
 )
 def test_bounds_are_rounded_outwards(tmp_path, values, bounds):
-    values = [*values, *values]
-    file = written(tmp_path, {"x": values}, [i % 2 for i in range(len(values))])
+    file = written(tmp_path, {"x": [*values, *values]}, [*([0] * len(values)), *([1] * len(values))])
     [feature] = features(draft_spec(file, "y")).values()
     assert feature.bounds == bounds
 
