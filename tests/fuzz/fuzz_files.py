@@ -12,12 +12,13 @@ from fuzz_inputs import RECORD, Target, folder
 
 from onward.agents.options import Options
 from onward.schemas.draft import draft_spec
+from onward.schemas.draft.questions import Decisions
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.problems import SpecProblem
 from onward.schemas.spec import Feature, FeatureType, ProgramSpec
 from onward.schemas.spec_rules import MOST_COLUMNS
 from onward.schemas.specfile import MAX_PROBLEMS, parse_spec
-from onward.schemas.table import TableError, read_csv, read_people, read_table
+from onward.schemas.table import TableError, labelled, read_csv, read_table
 from onward.streams.engine.selection import step_generator
 from onward.streams.programs.bundle.raw_rows import read_rows, write_rows
 from onward.streams.programs.spec_check import policy_faults
@@ -146,16 +147,17 @@ def draft(data: bytes) -> None:
     file, drafted = folder() / "Loans of 2026.csv", False
     file.write_bytes(content)
     try:
-        text = draft_spec(file, label.decode(errors="replace")).text
+        first = Decisions(ask=lambda question: question.choices[0] if question.kind == "label" else None)
+        text = draft_spec(file, label.decode(errors="replace"), first).text
         drafted, found = True, parse_spec(text.encode())
         if not isinstance(found, ProgramSpec):
             assert ["no feature is mutable" in problem.message for problem in found] == [True], text
             return
-        count = len(read_people(file, found).all())
+        count = len(read_table(file, found).rows)
     except TableError as error:
         told = error
     else:
-        assert count == len(read_csv(file).lines)
+        assert count == len(labelled(read_csv(file), found.label.name).lines)
         return
     assert str(told).startswith(str(file))
     assert not drafted

@@ -19,7 +19,7 @@ from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.not_given import is_not_given
 from onward.schemas.spec import UNDECIDED, Constraints, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
-from onward.schemas.table import TableError, read_people, read_table
+from onward.schemas.table import TableError, read_table
 from onward.schemas.yamltree import YamlDocument
 
 ROOT = Path(__file__).parents[3]
@@ -635,12 +635,9 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
     file = tmp_path / "any.csv"
     with file.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([(*names, "y"), *rows])
+    first = Decisions(ask=lambda question: question.choices[0] if question.kind == "label" else None)
     try:
-        draft = draft_spec(file, "y")
+        spec = parsed(draft_spec(file, "y", first))
     except TableError:
         return
-    spec = parsed(draft)
-    assert not read_people(file, spec).problems
-    assert len(read_people(file, spec).people) == len(rows)
-    if spec.label.desired != UNDECIDED:
-        assert len(read_table(file, spec).rows) == sum(not is_not_given(label) for *_, label in rows)
+    assert len(read_table(file, spec).rows) == sum(not is_not_given(label) for *_, label in rows)

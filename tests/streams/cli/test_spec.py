@@ -335,7 +335,7 @@ def test_a_spec_whose_label_nobody_has_decided_is_refused_with_what_to_write(com
 def test_a_model_is_not_announced_by_a_spec_whose_label_nobody_has_decided(program, capsys):
     spec, manifest = program / "undecided.yaml", program / "model" / "manifest.json"
     text = (program / "spec.yaml").read_text()
-    spec.write_text(text.replace("desired: 1", "desired: undecided"))
+    spec.write_text(text.replace("name: repaid", "name: repaid, desired: undecided"))
     told = ["models", "announce", "--brokers", "127.0.0.1:1", "--manifest", str(manifest), "--spec", str(spec)]
     assert main(told) == 2
     assert "nobody has decided which value of repaid" in capsys.readouterr().err
