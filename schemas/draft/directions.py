@@ -31,6 +31,8 @@ class Direction(NamedTuple):
     reason: str = ""
     is_personal: bool = False
     is_undecided: bool = False
+    is_doubted: bool = False
+    """Whether another question comes first, so that nobody is asked about the direction."""
 
     @property
     def may_open(self) -> bool:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ..specfile import MAX_BYTES, parse_spec
 from ..table import MAX_REPORTED, RawTable, TableError, labelled, read_csv
+from .apart import Amounts, amounts_of
 from .columns import Column, columns_of_table, one_hot_groups
 from .derived import derived
 from .directions import UNKNOWN, Direction, fixed_by_name
@@ -160,7 +161,7 @@ def _features(
     """The features by name, and for each other column the reason why it is none."""
     groups = one_hot_groups(raw, label.name)
     group_of = {column: group for group, members in groups.items() for column in members}
-    guesses: dict[str, Direction] = {}
+    columns, guesses = dict(columns), dict[str, Direction]()
     left_out: dict[str, str] = {}
     for number, (name, column) in enumerate(columns.items()):
         if progress is not None:
@@ -168,14 +169,16 @@ def _features(
         group = group_of.get(name)
         if group is not None:
             reason = reason_to_leave_out_one_hot([columns[member] for member in groups[group]], label.likely)
+            guess = fixed_by_name(words_of(group)) or UNKNOWN
         else:
             reason = reason_to_leave_out(column, label.likely)
+            columns[name], doubt = Amounts(column) if reason else amounts_of(column, decisions)
+            reason = reason or reason_to_leave_out(columns[name], label.likely)
+            guess = UNKNOWN if reason else guessed(columns[name], label.is_desired, doubt)
         if reason is not None:
             left_out[group or name] = reason
-        elif group is not None:
-            guesses[group] = fixed_by_name(words_of(group)) or UNKNOWN
         else:
-            guesses[name] = guessed(column, label.is_desired)
+            guesses[group or name] = guess
     numbers = [columns[name] for name in guesses if name in columns and columns[name].numbers is not None]
     follows = derived(numbers, {name: _doubt(guess) for name, guess in guesses.items()})
     features: dict[str, DraftedFeature] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -45,17 +45,25 @@ class DraftedFeature(NamedTuple):
 
     def line(self, *, said: bool = True) -> str:
         """The line of YAML; the comment says what was guessed, or what the column holds where nobody has decided."""
-        mutable, reason, is_personal, is_undecided = self.direction
+        mutable, reason, is_personal, is_undecided, _ = self.direction
         fields = f"{self.fields}, mutable: {mutable}" + (", pii: true, protected: true" if is_personal else "")
         guesses = "; ".join([*self.guesses, *([] if is_undecided else [reason])])
         marks = [*([f"guess: {guesses}"] if guesses else []), *([f"undecided: {reason}"] if is_undecided else [])]
         return f"  - {{{fields}}}" + (f"  # {'; '.join(marks)}" if said else "") + "\n"
 
 
-def guessed(column: Column, desired: Mask | None) -> Direction:
-    """The direction of a column as name and data tell it. ``desired`` (n,) is None where nobody knows it."""
+def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
+    """The direction of a column as name and data tell it. ``desired`` (n,) is None where nobody knows it.
+
+    Where there is a ``doubt`` what its values are, nobody is told to change it.
+    """
     is_ordered = column.numbers is not None or levels_of(column.texts) is not None
-    return direction_of(column, desired, is_ordered=is_ordered)
+    guess = direction_of(column, desired, is_ordered=is_ordered)
+    if not doubt:
+        return guess
+    if guess.may_open:
+        return Direction("none", doubt, is_undecided=True, is_doubted=True)
+    return guess._replace(reason=f"{guess.reason}; {doubt}")
 
 
 def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_ordered: bool) -> Direction:
@@ -64,6 +72,9 @@ def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_
         return guess
     seen = "; ".join(part for part in (guess.reason, seen) if part)
     question = Question("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
+    if guess.is_doubted:
+        decisions.defer(question)
+        return guess._replace(reason=seen)
     answer = decisions.decide(question) if guess.is_undecided else decisions.kept(question)
     mutable = next((choice for choice in DIRECTIONS if choice == answer), None)
     if mutable is not None:
@@ -119,17 +130,18 @@ def _number(column: Column, direction: Direction) -> DraftedFeature:
     missing = None if column.given.all() else number_text(median)
     is_code = _has_few_values(column) and column.words & names.CODED
     amounts = None if is_code or column.numbers is None else np.where(column.given, column.numbers, median)
-    return DraftedFeature(_fields(column.name, kind, missing), direction, guesses, amounts)
+    return DraftedFeature(_fields(column.name, kind, missing, column.codes), direction, guesses, amounts)
 
 
-def _fields(name: str, kind: str, missing: str | None = None) -> str:
-    return f"name: {text(name)}, type: {kind}" + (f", missing: {missing}" if missing is not None else "")
+def _fields(name: str, kind: str, missing: str | None = None, codes: Sequence[int] = ()) -> str:
+    fields = f"name: {text(name)}, type: {kind}" + (f", missing: {missing}" if missing is not None else "")
+    return fields + (f", not_given: [{', '.join(map(str, codes))}]" if codes else "")
 
 
 def _missing_guess(column: Column) -> tuple[str, ...]:
     count = int((~column.given).sum())
     of = "median" if column.numbers is not None else "most frequent value"
-    cells = "empty cell" if count == 1 else "empty cells"
+    cells = "cells without a value" if column.codes else "empty cell" if count == 1 else "empty cells"
     return (f"missing is the {of}, for {count} {cells}",) if count else ()
 
 

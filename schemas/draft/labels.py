@@ -12,6 +12,7 @@ from ..events import Value
 from ..number_text import number
 from ..spec import UNDECIDED
 from .association import CONTRADICTING, STRONG, trend
+from .codes import codes_of
 from .columns import Column, Mask, is_scalable
 from .directions import BETTER_WHEN, may_be_codes
 from .evidence import who_has_more
@@ -46,7 +47,7 @@ class DraftedLabel:
         self.name = name
         self.values: list[Value] = sorted(set(values), key=lambda value: (isinstance(value, str), value))
         self.masks = {value: np.array([other == value for other in values]) for value in self.values}
-        known = [column for column in columns if meaning_of(column.name) is not None]
+        known = [column.without(codes_of(column)) for column in columns if meaning_of(column.name) is not None]
         named = _named(name, self.values)
         votes = Votes() if named is None else votes_for(self.masks[named], known)
         self.choices = [value for value in self.values if value != UNDECIDED]

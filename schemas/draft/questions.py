@@ -93,6 +93,11 @@ class Decisions:
             self._keep(question, answer)
         return answer
 
+    def defer(self, question: Question) -> None:
+        """Take no answer to a question before another one has been answered."""
+        if self.kept(question) is not None:
+            self.misfits.append(f"{question.kind}.{question.name}: not taken: {question.seen}")
+
     def unused(self) -> list[str]:
         """A line for each kept answer that does not fit, or that no question was asked for."""
         asked = self._met | {("amounts", name) for kind, name in self._met if kind == "not_given"}

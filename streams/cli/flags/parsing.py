@@ -43,7 +43,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The same, but a flag that there is not is told before the ones that are missing because of it."""
-        for flag in _flags(sys.argv[1:] if args is None else args):
+        # The flags of an action are its own parser's.
+        given = () if self._subparsers is not None else sys.argv[1:] if args is None else args
+        for flag in _flags(given):
             close = (
                 [] if flag in self._option_string_actions else get_close_matches(flag, self._option_string_actions, 1)
             )

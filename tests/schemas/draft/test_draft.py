@@ -240,7 +240,7 @@ def test_a_word_that_is_not_known_closes_any_feature(tmp_path, name, word, is_fi
 
 def test_one_who_earns_nothing_does_not_double_what_others_are_told_to_earn(tmp_path):
     label = [i // 2 % 2 for i in range(101)]
-    for nothing in ([0], [0] * 20, [-5]):
+    for nothing in ([0], [0] * 20, [-52]):
         income = [*nothing, *(10 + 7 * i % 91 for i in range(101 - len(nothing)))]
         file, opened = written(tmp_path, {"income": income}, label), decisions(income="up")
         [drafted] = features(draft_spec(file, "y", opened)).values()

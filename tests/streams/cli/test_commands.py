@@ -142,6 +142,13 @@ def test_a_misspelled_flag_is_told_before_what_is_missing_because_of_it(args, fl
     assert line == f"onward: there is no flag {flag} (see `onward {args[0]} --help`)"
 
 
+def test_a_misspelled_flag_of_an_action_is_told_and_the_right_one_is_taken(tmp_path, capsys):
+    assert cli.main(["spec", "draft", str(tmp_path / "absent.csv"), "--lable", "y"]) == UsageError.exit_code
+    assert "there is no flag --lable: did you mean --label? (see `onward spec draft" in capsys.readouterr().err
+    assert cli.main(["spec", "draft", str(tmp_path / "absent.csv"), "--label", "y"]) == UsageError.exit_code
+    assert "absent.csv: cannot be read" in capsys.readouterr().err
+
+
 BROKEN_TLS = [
     ["topics", "check"],
     ["topics", "create"],

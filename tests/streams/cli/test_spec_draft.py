@@ -138,3 +138,37 @@ def test_a_file_of_answers_that_cannot_be_used_is_refused(tmp_path, capsys, text
         answers.write_text(text)
     assert main(["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]) == 2
     assert f"{answers}:{problem}" in capsys.readouterr().err
+
+
+def test_codes_beside_amounts_close_a_feature_until_somebody_says_what_they_are(tmp_path, capsys):
+    generator = random.Random(1)
+    data, answers = tmp_path / "loans.csv", tmp_path / "answers.yaml"
+    amounts = [generator.randrange(0, 9000, 50) for _ in range(PEOPLE)]
+    label = [int(amount + generator.gauss(0, 900) > 4500) for amount in amounts]
+    rows = [
+        f"{999999 if n % 9 == 0 else amount},{one}" for n, (amount, one) in enumerate(zip(amounts, label, strict=True))
+    ]
+    data.write_text("savings,approved\n" + "\n".join(rows) + "\n")
+    arguments = ["spec", "draft", str(data), "--label", "approved", "--answers", str(answers)]
+    answers.write_text("mutable: {savings: up}")
+    assert main(arguments) == 0
+    told = capsys.readouterr()
+    [line] = [line for line in told.out.splitlines() if "name: savings" in line]
+    assert "mutable: none}" in line
+    assert "`not_given: [999999]` if these are no values: 999999 (14 times) apart from " in line
+    assert "mutable.savings: not taken: `not_given: [999999]` if these are no values" in told.err
+    assert "desired: 1}" in told.out
+    code, shown = on_a_terminal(arguments, ["yes\n"])
+    assert code == 0
+    assert "savings: does 999999 stand for no value?" in shown
+    assert main(arguments) == 0
+    drafted = parse_spec(capsys.readouterr().out.encode())
+    assert isinstance(drafted, ProgramSpec)
+    [savings] = drafted.features
+    assert (savings.mutable, savings.not_given, savings.bounds) == ("up", (999999,), (0.0, 9000.0))
+    answers.write_text("amounts: {savings: [999999]}")
+    assert main(arguments) == 0
+    drafted = parse_spec(capsys.readouterr().out.encode())
+    assert isinstance(drafted, ProgramSpec)
+    [savings] = drafted.features
+    assert (savings.mutable, savings.not_given, savings.bounds) == ("up", (), (0.0, 1000000.0))

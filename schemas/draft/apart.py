@@ -1,0 +1,32 @@
+"""Numbers that stand apart from the amounts of a column: only a person can say whether they stand for no value."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .codes import codes_of
+from .columns import Column
+from .questions import Decisions, Question
+
+
+class Amounts(NamedTuple):
+    """A column, without the codes that somebody has said stand for no value; ``doubt`` where nobody has said it."""
+
+    column: Column
+    doubt: str = ""
+
+
+def amounts_of(column: Column, decisions: Decisions) -> Amounts:
+    """The amounts of a column. Where nobody has answered, it is as it was, and nobody may be told to change it."""
+    codes = codes_of(column)
+    if not codes:
+        return Amounts(column)
+    counts = ", ".join(f"{code} ({int((column.values == code).sum()):,} times)" for code in codes)
+    left = np.setdiff1d(column.values, codes)
+    seen = f"{counts} apart from {left.min():.10g} to {left.max():.10g}"
+    answer = decisions.decide(Question("not_given", column.name, seen, (), codes))
+    if answer is None:
+        return Amounts(column, f"`not_given: [{', '.join(map(str, codes))}]` if these are no values: {seen}")
+    return Amounts(column.without(codes) if answer else column)
