@@ -76,7 +76,7 @@ class PeopleRead(NamedTuple):
 
     def all(self) -> dict[str, dict[str, Value | None]]:
         """The people; raise ``TableError`` with the first problems where there are any."""
-        _raise_first(self.problems)
+        raise_first(self.problems)
         return self.people
 
 
@@ -94,7 +94,7 @@ def read_table(path: str | Path, spec: ProgramSpec) -> Table:
         raise TableError(raw.file, None, spec.label.name, "no row has a label")
     given = _feature_rows(raw, spec)
     wrong = _problems(raw, given, spec)
-    _raise_first(TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row])
+    raise_first(TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row])
     rows = [dict(codec.completed(row)) for row in given]
     return Table(rows, _labels(raw, spec.label.name, label), codec.encode_many(rows), unlabelled)
 
@@ -231,7 +231,7 @@ def _not_a_value(feature: Feature, cell: str) -> str | None:
     return f"{shown} {not_a_number(cell, is_shown=not feature.pii)}"
 
 
-def _raise_first(errors: Iterable[TableError]) -> None:
+def raise_first(errors: Iterable[TableError]) -> None:
     """Raise the first errors, by line, as one that counts the rest; return when there are none."""
     ordered = sorted(errors, key=lambda error: error.line or 0)
     if not ordered:

@@ -38,11 +38,11 @@ def is_leak(column: Column, desired: Mask) -> bool:
 
 
 def trend(column: Column, desired: Mask, least: float = STRONG) -> int:
-    """1 when higher numbers go with the desired label, strongly and all the way; -1 when lower ones do; else 0.
+    """1 when higher numbers or levels go with the desired label, strongly and all the way; -1 when lower do; else 0.
 
     ``least`` is the distance of the area under the curve from 0.5 that counts.
     """
-    values, labels = column.values, desired[column.given]
+    values, labels = column.ranks, desired[column.given]
     wanted, others = int(labels.sum()), int((~labels).sum())
     if not len(values) or min(wanted, others) < FEWEST_ROWS:
         return 0

@@ -10,14 +10,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..not_given import is_not_given
+from ..not_given import is_not_given, is_not_given_among_texts
 from ..number_text import number
 from ..raw_table import RawTable
-from .names import is_name, words_of
+from .bands import bands_of
+from .ladders import levels_of
+from .names import words_of
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+MOST_STRAYS = 0.1
+"""Share of cells up to which texts among numbers are mistakes, and no categories."""
+MOST_BANDS = 50
 LARGEST_EXACT = 2**53
 
 
@@ -55,7 +60,7 @@ class Column:
             return ~np.isnan(self.numbers)
         if all(map(is_not_given, self.cells)):
             return np.zeros(len(self.cells), dtype=bool)
-        return np.array([bool(cell) for cell in self.cells])
+        return np.array([not is_not_given_among_texts(cell) for cell in self.cells])
 
     @cached_property
     def texts(self) -> list[str]:
@@ -68,13 +73,55 @@ class Column:
         return np.zeros(0) if self.numbers is None else self.numbers[self.given]
 
     @cached_property
+    def levels(self) -> list[str] | None:
+        """The different texts in their order, where they have one."""
+        return None if self.numbers is not None else levels_of(self.texts)
+
+    @cached_property
+    def bands(self) -> bool:
+        """Whether its texts are bands of numbers, which mean what the numbers would."""
+        return self.numbers is None and bands_of(self.texts) is not None
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """The numbers that are given, or the ranks of texts that have an order; none of other texts."""
+        if self.levels is None:
+            return self.values
+        rank = {text: float(number) for number, text in enumerate(self.levels)}
+        return np.array([rank[text] for text in self.texts])
+
+    @cached_property
+    def strays(self) -> tuple[int, ...]:
+        """The cells that are no finite numbers in a column of numbers, by their place; none in a column of texts.
+
+        Nine in ten of the cells with a value are numbers in a column of numbers.
+        """
+        values = [None if is_not_given(cell) else number(cell) for cell in self.cells]
+        wrong = [
+            index
+            for index, value in enumerate(values)
+            if value is not None and (isinstance(value, str) or not math.isfinite(_as_float(value)))
+        ]
+        given = sum(value is not None for value in values)
+        return (
+            ()
+            if len(wrong) > MOST_STRAYS * given or (len(set(self.texts)) <= MOST_BANDS and self.bands)
+            else tuple(wrong)
+        )
+
+    def without_strays(self) -> Column:
+        """The column of numbers that it would be without its ``strays``."""
+        strays = set(self.strays)
+        return replace(self, cells=tuple(["" if index in strays else cell for index, cell in enumerate(self.cells)]))
+
+    @cached_property
     def is_whole(self) -> bool:
         """Whether it holds whole numbers."""
         return bool(len(self.values)) and bool(np.equal(self.values, np.floor(self.values)).all())
 
 
 def columns_of_table(raw: RawTable, label: str) -> dict[str, Column]:
-    """The columns other than the label, by name."""
+    """The columns other than the label, by name, their codes not known yet."""
     return {
         name: Column(name, tuple([cell.strip() for cell in cells]))
         for name, cells in raw.columns.items()
@@ -92,22 +139,3 @@ def _as_float(value: float) -> float:
 def is_scalable(value: float) -> bool:
     """Whether a number can be a bound of a feature."""
     return abs(value) <= LARGEST_EXACT and math.isfinite(value)
-
-
-def one_hot_groups(raw: RawTable, label: str) -> dict[str, dict[str, str]]:
-    """The one-hot features of a file: name -> its columns with their categories.
-
-    Columns ``NAME:CATEGORY`` are one feature when exactly one of them is 1 in every row and the others are 0.
-    """
-    groups: dict[str, dict[str, str]] = {}
-    for column in raw.columns:
-        name, _, category = column.partition(":")
-        is_free = column != label and name not in raw.columns
-        if category.isprintable() and category and is_name(name) and is_free:
-            groups.setdefault(name, {})[column] = category
-    return {name: columns for name, columns in groups.items() if len(columns) > 1 and _is_one_hot(raw, columns)}
-
-
-def _is_one_hot(raw: RawTable, columns: Iterable[str]) -> bool:
-    rows = zip(*([number(cell) for cell in raw.columns[column]] for column in columns), strict=True)
-    return all(row.count(1) == 1 and row.count(0) == len(row) - 1 for row in rows)

@@ -9,20 +9,22 @@ as undecided.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..specfile import MAX_BYTES, parse_spec
-from ..table import MAX_REPORTED, RawTable, TableError, labelled, read_csv
+from ..table import MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
 from .apart import Amounts, amounts_of
-from .columns import Column, columns_of_table, one_hot_groups
+from .columns import Column, columns_of_table
 from .derived import derived
 from .directions import UNKNOWN, Direction, fixed_by_name
 from .features import DraftedFeature, drafted, drafted_one_hot, guessed
 from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
+from .mistakes import mistakes
 from .names import BAD_NAME, is_name, words_of
+from .one_hots import one_hot_groups
 from .questions import Decisions
 from .relations import relations
 from .yaml_text import flow_list, text
@@ -161,6 +163,7 @@ def _features(
     """The features by name, and for each other column the reason why it is none."""
     groups = one_hot_groups(raw, label.name)
     group_of = {column: group for group, members in groups.items() for column in members}
+    raise_first(_mistakes(raw, [column for name, column in columns.items() if name not in group_of], label))
     columns, guesses = dict(columns), dict[str, Direction]()
     left_out: dict[str, str] = {}
     for number, (name, column) in enumerate(columns.items()):
@@ -189,6 +192,14 @@ def _features(
         else:
             features[name] = drafted(columns[name], guesses[name], decisions)
     return features, left_out | follows
+
+
+def _mistakes(raw: RawTable, columns: Sequence[Column], label: DraftedLabel) -> Iterator[TableError]:
+    """The cells that cannot be meant, of columns that would else be features."""
+    for column in columns:
+        found = list(mistakes(raw, column))
+        if found and reason_to_leave_out(column.without_strays(), label.likely) is None:
+            yield from found
 
 
 def _doubt(direction: Direction) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +16,8 @@ from .bounds import outward
 from .columns import Column, Floats, Mask
 from .directions import Direction, direction_of
 from .evidence import spread
-from .ladders import levels_of
 from .left_out import MOST_CODES
+from .mistakes import spellings
 from .questions import Decisions, Question
 from .steps import step_of
 from .yaml_text import flow_list, number_text, text
@@ -57,7 +57,7 @@ def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
 
     Where there is a ``doubt`` what its values are, nobody is told to change it.
     """
-    is_ordered = column.numbers is not None or levels_of(column.texts) is not None
+    is_ordered = column.numbers is not None or column.levels is not None
     guess = direction_of(column, desired, is_ordered=is_ordered)
     if not doubt:
         return guess
@@ -88,14 +88,14 @@ def drafted(column: Column, guess: Direction, decisions: Decisions) -> DraftedFe
     if column.numbers is not None:
         seen += f"; {MAY_BE_CODES}" if _has_few_values(column) else ""
         return _number(column, decided(guess, column.name, seen, decisions, is_ordered=True))
-    levels = levels_of(column.texts)
+    levels = column.levels
     kind = (
         f"ordinal, levels: {flow_list(levels)}"
         if levels
         else f"categorical, categories: {flow_list(sorted(set(column.texts)))}"
     )
     missing = text(_most_frequent(column)) if not column.given.all() else None
-    guesses = (*(("this order",) if levels else ()), *_missing_guess(column))
+    guesses = (*(("this order",) if levels else ()), *_missing_guess(column), *_alike(column))
     direction = decided(guess, column.name, seen, decisions, is_ordered=levels is not None)
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
@@ -141,8 +141,14 @@ def _fields(name: str, kind: str, missing: str | None = None, codes: Sequence[in
 def _missing_guess(column: Column) -> tuple[str, ...]:
     count = int((~column.given).sum())
     of = "median" if column.numbers is not None else "most frequent value"
-    cells = "cells without a value" if column.codes else "empty cell" if count == 1 else "empty cells"
+    cells = "cell without a value" if count == 1 else "cells without a value"
     return (f"missing is the {of}, for {count} {cells}",) if count else ()
+
+
+def _alike(column: Column) -> Iterator[str]:
+    """What is said of categories that may be one, written in several ways."""
+    for texts in spellings(column):
+        yield f"{', '.join(map(ascii, texts))} look the same: write them in one way"
 
 
 def _has_few_values(column: Column) -> bool:

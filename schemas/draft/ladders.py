@@ -1,9 +1,11 @@
-"""Texts that have a well-known order become the levels of an ordinal feature."""
+"""Texts that have an order become the levels of an ordinal feature: bands of numbers, and well-known words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+from .bands import bands_of
 
 LADDERS = tuple(
     tuple(ladder.split(", "))
@@ -22,7 +24,10 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 
 
 def levels_of(texts: Iterable[str]) -> list[str] | None:
-    """The distinct texts from lowest to highest, when they are at least three rungs of one ladder."""
+    """The distinct texts from lowest to highest, when they are bands, or at least three rungs of one ladder."""
+    texts = set(texts)
+    if bands := bands_of(texts):
+        return bands
     rungs = {text: _NO_LETTERS.sub(" ", text).strip().lower() for text in set(texts)}
     if len(rungs) < FEWEST_LEVELS or len(set(rungs.values())) < len(rungs):
         return None

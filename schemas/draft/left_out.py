@@ -20,8 +20,6 @@ FEWEST_ROWS = 20
 """Of fewer rows nobody can say that each has a value of its own."""
 ALMOST_ALL = 0.95
 MOST_CODES = 20
-FEW_WORDS = 0.1
-"""Share of texts below which a column is one of numbers."""
 MAX_SHOWN = 20
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 DATE_TEXT = re.compile(
@@ -146,9 +144,6 @@ def _many_texts(column: Column) -> str | None:
     distinct = len(set(column.texts))
     if column.numbers is not None or distinct <= MAX_CATEGORIES:
         return None
-    words = [text for text in _known_texts(column) if isinstance(number(text), str)]
-    if len(words) < FEW_WORDS * len(column.texts):
-        return f"numbers, but {len(words)} cells hold texts, such as {words[0][:MAX_SHOWN]!a}"
     return f"{distinct} different texts"
 
 

@@ -1,0 +1,168 @@
+"""A draft neither changes a type nor drops a column in silence where a cell is a mistake."""
+
+import doctest
+import importlib
+
+import pytest
+
+from onward.schemas.draft import draft_spec
+from onward.schemas.draft.bands import bands_of
+from onward.schemas.draft.columns import Column
+from onward.schemas.draft.mistakes import spellings
+from onward.schemas.spec import ProgramSpec
+from onward.schemas.specfile import parse_spec
+from onward.schemas.table import TableError, read_table
+
+ROWS = 100
+
+
+def written(folder, cells, *, head="", delimiter=",", name="debts", others=None):
+    """A file with one column of cells, an income and a label that nothing tells."""
+    file = folder / "data.csv"
+    rows = [f'"{name}"{delimiter}income{delimiter}y']
+    rows += [f"{cell}{delimiter}{500 + 37 * i % 900}{delimiter}{i * i % 7 % 2}" for i, cell in enumerate(cells)]
+    file.write_text(head + "\n".join(rows), encoding="utf-8")
+    return file
+
+
+def drafted(file):
+    draft = draft_spec(file, "y")
+    spec = parse_spec(draft.text.replace("desired: undecided", "desired: 1").encode())
+    assert isinstance(spec, ProgramSpec), spec
+    return draft, {feature.name: feature for feature in spec.features}, spec
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("two", "'two' is not a number, among numbers"),
+        ("inf", "'inf' is not finite, among numbers"),
+        ("-Infinity", "'-Infinity' is not finite, among numbers"),
+        ("1.200.000", "'1.200.000' has a dot: write 1200000 if"),
+        ("k.A.", "'k.A.' is not a number, among numbers"),
+    ],
+)
+def test_a_text_among_numbers_is_a_mistake_in_a_named_line(tmp_path, cell, told):
+    file = written(tmp_path, [cell if i == 40 else i % 19 for i in range(ROWS)])
+    with pytest.raises(TableError) as caught:
+        draft_spec(file, "y")
+    assert str(caught.value).startswith(f"{file}:42: debts: {told}")
+
+
+def test_what_stands_for_no_value_is_no_mistake_and_most_texts_are_texts(tmp_path):
+    for word in ("NA", "?", "none", "Unknown", ""):
+        _, features, _ = drafted(written(tmp_path, [word if i % 11 == 4 else i % 19 for i in range(ROWS)]))
+        assert (features["debts"].type, features["debts"].missing) == ("integer", 8)
+    _, features, _ = drafted(written(tmp_path, ["few" if i % 3 else i % 4 for i in range(ROWS)]))
+    assert features["debts"].type == "categorical"
+
+
+def test_a_column_that_is_no_feature_anyway_has_no_mistake(tmp_path):
+    draft, features, _ = drafted(written(tmp_path, ["x1" if i == 40 else i for i in range(ROWS)], name="id"))
+    assert "id" in draft.left_out
+    assert "id" not in features
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_clear"),
+    [
+        (["2.170", "890"], False),
+        (["2.170", "5.870"], False),
+        (["2.170", "0.890"], True),
+        (["2.17", "890.125"], True),
+        (["2.170", "12000"], True),
+        (["2\u202f170", "890"], True),
+        (["2\u00a0170", "890"], True),
+        (["2 170", "890"], True),
+        (["2'170", "890"], True),
+    ],
+)
+def test_a_dot_that_may_separate_thousands_is_asked_for(tmp_path, cells, is_clear):
+    number, other = cells
+    file = written(tmp_path, [number if i % 3 else other.replace("0", str(i % 10)) for i in range(ROWS)])
+    if is_clear:
+        _, _, spec = drafted(file)
+        values = {row["debts"] for row in read_table(file, spec).rows}
+        assert values & {2170, 2.17}
+        return
+    with pytest.raises(TableError, match=r"debts: '[25].[18]70' has a dot: write [25][18]70 if that of .* thousands"):
+        draft_spec(file, "y")
+    wide = parse_spec(
+        b"program: p\nlabel: {name: y}\nmodel: {manifest: m}\n"
+        b"features: [{name: debts, type: continuous, bounds: [0, 9000]}]\n"
+    )
+    with pytest.raises(TableError, match=r":3: debts: '2.170' has a dot"):
+        read_table(file, wide)
+
+
+def test_spellings_that_look_the_same_are_told(tmp_path):
+    jobs = ["CLERK", "Clerk", "clerk", "nurse", "self-employed", "self employed"]
+    draft, features, _ = drafted(written(tmp_path, [jobs[i * 7 % 13 % 6] for i in range(ROWS)], name="job"))
+    assert "'CLERK', 'Clerk', 'clerk' look the same: write them in one way" in draft.text
+    assert features["job"].mutable == "none"
+    assert spellings(Column("job", ("a", "b"))) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "delimiter", "name"),
+    [
+        ("", ";", "income (EUR, net)"),
+        ("sep=;\n", ";", "a"),
+        ("sep=;\r\n", ";", "a,b"),
+        ("", ";", "a|b, c"),
+        ("", "\t", "a;b"),
+        ("", ",", "a;b"),
+    ],
+)
+def test_the_delimiter_gives_every_row_as_many_cells_as_the_header(tmp_path, head, delimiter, name):
+    file = tmp_path / "data.csv"
+    cell = "7" if delimiter == "," else "2,5"
+    text = delimiter.join([name, "income", "y"]) + "\n" + (delimiter.join([cell, "9", "1"]) + "\n") * 3
+    file.write_text(head + text, newline="")
+    spec = parse_spec(
+        b"program: p\nlabel: {name: y}\nmodel: {manifest: m}\n"
+        b"features: [{name: income, type: continuous, bounds: [0, 90]}]\n"
+    )
+    assert [row["income"] for row in read_table(file, spec).rows] == [9] * 3
+    file.write_text(head + text + delimiter.join(["7", "x", "0"]), newline="")
+    with pytest.raises(TableError, match=f":{6 if head else 5}: income: 'x' is not a number"):
+        read_table(file, spec)
+
+
+@pytest.mark.parametrize(
+    "bands",
+    [
+        ["<20k", "20k-40k", "40k-60k", ">60k"],
+        ["0-500", "500-1000", "1000+"],
+        ["under 25", "25-34", "35 to 64", "65 and over"],
+        ["0", "1", "2", "3+"],
+        ["$0 - $19,999", "$20,000 - $39,999", "$40,000 or more"],
+        ["bis 1.000 EUR", "1.000 - 2.000 EUR", "mehr als 2.000 EUR"],
+        ["\u226410", "11\u201320", "\u226521"],
+    ],
+)
+def test_bands_are_levels_in_their_order(bands):
+    assert bands_of(reversed(bands)) == bands
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["1", "2"],
+        ["A11", "A12"],
+        ["2 rooms", "3 rooms"],
+        ["0-10", "5-20"],
+        ["2020-01", "2020-02"],
+        ["0-9", "many"],
+        ["<5"],
+    ],
+)
+def test_other_texts_are_no_bands(texts):
+    assert bands_of(texts) is None
+
+
+@pytest.mark.parametrize("name", ["draft.bands", "draft.codes", "draft.mistakes", "number_text"])
+def test_the_examples_hold(name):
+    tried = doctest.testmod(importlib.import_module(f"onward.schemas.{name}"))
+    assert tried.attempted
+    assert not tried.failed
