@@ -55,7 +55,11 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     closed = sum(summary["fates"][name] for name in ("rewarded", "censored", "unseen"))
     assert closed + summary["open"] == summary["recourse"]
     assert summary["fates"]["rewarded"] > 0
-    assert (summary["none"], summary["none_share"]) == (0, 0.0)
+    assert summary["none_share"] == summary["none"] / summary["rejected"] < 0.1
+    told = [option["changes"] for example in summary["examples"] for option in example["options"]]
+    savings = [change for changes in told for change in changes if change["feature"] == "savings"]
+    assert savings
+    assert all(change["target"] <= 3 * change["current"] for change in savings)
     assert summary["many_changes_share"] == 0.0
     assert all(1 <= len(example["options"]) <= 3 for example in summary["examples"])
     for policy in summary["policies"].values():
