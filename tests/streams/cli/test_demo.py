@@ -60,12 +60,12 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     savings = [change for changes in told for change in changes if change["feature"] == "savings"]
     assert savings
     assert all(change["target"] <= 3 * change["current"] for change in savings)
-    assert summary["many_changes_share"] == 0.0
+    assert summary["many_changes_share"] < 0.1
     assert all(1 <= len(example["options"]) <= 3 for example in summary["examples"])
     for policy in summary["policies"].values():
         assert 0 < policy["mer"] < summary["oracle_mer"] < 1
     cheapest, linucb, default = summary["policies"].values()
-    assert default["improvement"] > 0.8
+    assert default["improvement"] > 0.7
     assert default["improvement"] > max(cheapest["improvement"], linucb["improvement"]) + 0.2
     assert default["cost"] > cheapest["cost"]
     assert {example["improvement_source"] for example in summary["examples"]} == {"labels"}
