@@ -11,18 +11,13 @@ from pathlib import Path
 
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
-from ...schemas.spec import ProgramSpec
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..programs.assembly import check_identity
-from ..programs.bundle.loader import ModelBundle, load_bundle, read_manifest
-from ..programs.bundle.manifest import Manifest
-from ..programs.limited_places import lacks_for_rounds
+from ..programs.bundle.loader import load_bundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
-from ..programs.margin import margin_fault
-from ..programs.promised import promise_of
-from ..programs.protected_reading import protected_fault
+from ..programs.model_fit import ModelFacts, misfit
 from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
@@ -204,42 +199,18 @@ def announce(args: Sequence[str]) -> int:
     manifest, digest = read_manifest(address)
     program = manifest.program
     check_identity(manifest, program, address)
-    codec = _codec(settings, manifest)
+    spec = load_spec_of(program, settings.spec).spec if settings.spec else None
+    codec = None if spec is None else FeatureCodec(spec)
     columns = manifest.columns if codec is None else codec.columns
     with limited_memory(settings.max_model_bytes):
         bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
-    if codec is not None:
-        _check_artefacts(settings.manifest, codec.spec, bundle)
+    if spec is not None and (fault := misfit(ModelFacts.of(bundle), spec)):
+        raise UsageError(f"{settings.manifest}: {fault}")
     topic, options = connection.topics(settings).models, connection.connection(settings)
     asyncio.run(preflight(options, [topic]))
     announce_event(Model(program, manifest.version, address, digest), SOURCE, topic, options)
-    print(
-        f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); its workers use it "
-        "for the applications that come after it"
-    )
+    then = "its workers use it for the applications that come after it"
+    if spec is None:
+        then += "; where it does not fit their spec it becomes a dead letter: --spec asks that before"
+    print(f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); {then}")
     return 0
-
-
-def _check_artefacts(address: str, spec: ProgramSpec, bundle: ModelBundle) -> None:
-    """Raise ``UsageError`` where a model cannot carry the promise of its program, or lacks what its goal needs.
-
-    Also where it decides by what the spec protects.
-    """
-    if fault := protected_fault(bundle.model, FeatureCodec(spec)):
-        raise UsageError(f"{address}: {fault}")
-    if lacking := lacks_for_rounds(spec, bundle):
-        raise UsageError(f"{address}: {lacking}")
-    try:
-        promise_of(spec, bundle)
-    except ValueError as error:
-        raise UsageError(f"{address}: {error}") from None
-
-
-def _codec(settings: ModelSettings, manifest: Manifest) -> FeatureCodec | None:
-    """The codec of the spec of the model's program; None where no spec is passed."""
-    if not settings.spec:
-        return None
-    spec = load_spec_of(manifest.program, settings.spec).spec
-    if fault := margin_fault(manifest, spec):
-        raise UsageError(f"{settings.manifest}: {fault}")
-    return FeatureCodec(spec)

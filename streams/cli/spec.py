@@ -19,8 +19,8 @@ from ..programs.announced_spec import check_announced, spec_event
 from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import load_bundle, read_manifest
 from ..programs.encoding import bounds_of, codec_of
+from ..programs.model_fit import Asked, ModelFacts, misfit
 from ..programs.promised import has_promise
-from ..programs.protected_reading import protected_fault
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from .display.interview import Interview
@@ -102,7 +102,7 @@ def _reading_fault(loaded: LoadedSpec) -> str | None:
         bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     except ModelError:
         return None
-    return protected_fault(bundle.model, codec)
+    return misfit(ModelFacts.of(bundle), loaded.spec, asked=Asked.PERMISSION)
 
 
 def compare(new: Path, old: Path) -> int:

@@ -10,9 +10,8 @@ from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, spec_of
 from ...schemas.spec_rules import violations
+from .model_fit import Asked, ModelFacts, misfit
 from .program import Program
-from .protected_reading import protected_fault
-from .published_rows import publishing_fault
 from .spec_changes import SpecRefusedError
 
 SPEC_REFUSED = "spec_refused"
@@ -47,8 +46,7 @@ def check_announced(event: RawSpec, program: Program) -> None:
     spec = read_spec(event, program)
     for path, message in violations(spec):
         raise SpecRefusedError(f"{'.'.join(map(str, path))}: {message}")
-    if fault := publishing_fault(spec, program.bundle.manifest.metrics):
-        raise SpecRefusedError(fault)
-    changed = program.changed(spec)
-    if fault := protected_fault(changed.bundle.model, changed.codec):
+    facts = ModelFacts.of(program.bundle)
+    program.changed(spec)
+    if fault := misfit(facts, spec, is_first=True, asked=Asked.PERMISSION):
         raise SpecRefusedError(fault)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from ...agents import candidates, choices
-from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
@@ -15,24 +13,15 @@ from ..errors import ModelError, UsageError
 from .bundle.loader import ModelBundle, load_bundle, read_manifest
 from .bundle.manifest import Manifest
 from .encoding import codec_of
-from .models.scoring import DecisionModel
+from .model_fit import Asked, ModelFacts, misfit
 from .objective import nu_of
-from .program import Program, cost_of, misfit_of
-from .protected_reading import protected_fault
-from .published_rows import publishing_fault
+from .program import Program, cost_of
 from .spec_check import policy_faults
-
-NOT_LINEAR = (
-    "{}: `generator: {}` needs a model with a linear score: train a logistic regression, or give `generator: search`"
-)
-NO_INSTANCES = "model {} has no recourse instances, which `generator: {}` needs: train it with this spec"
 
 
 def check_fits(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> None:
-    """Raise ``ModelError`` where a bundle lacks what a spec asks of its models."""
-    if fault := misfit_of(bundle, spec):
-        raise ModelError(f"{manifest}: {fault}")
-    if fault := protected_fault(bundle.model, FeatureCodec(spec)):
+    """Raise ``ModelError`` where a model of a program does not fit its spec."""
+    if fault := misfit(ModelFacts.of(bundle), spec):
         raise ModelError(f"{manifest}: {fault}")
 
 
@@ -68,17 +57,8 @@ def assemble(loaded: LoadedSpec, *, has_begun: bool = False) -> Program:
     check_identity(manifest, spec.program, address)
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
-    check_artefacts(bundle, spec.policy.choice, f"{loaded.path}: ")
-    if misfit := misfit_of(bundle, spec):
-        raise UsageError(f"{loaded.path}: {misfit}")
-    if not has_begun:
-        if refusal := publishing_fault(spec, manifest.metrics):
-            raise UsageError(f"{loaded.path}: {refusal}")
-        check_protected(bundle.model, loaded, codec)
+    check_first(ModelFacts.of(bundle), loaded, Asked.USE if has_begun else Asked.ALL)
     instances = tuple(bundle.instances[: spec.candidates])
-    kind = candidates.registry[spec.policy.generator]
-    if not instances and kind.uses_instances:
-        raise UsageError(f"{loaded.path}: {NO_INSTANCES.format(bundle.version, kind.name)}")
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:
             raise UsageError(
@@ -101,24 +81,10 @@ def assemble_all(specs: Sequence[LoadedSpec], *, has_begun: bool = False) -> Map
     return programs
 
 
-def check_linear(model: object, loaded: LoadedSpec) -> None:
-    """Raise ``UsageError`` where the generator of a spec cannot work under a model."""
-    kind = candidates.registry[loaded.spec.policy.generator]
-    if kind.needs_linear_score and not isinstance(model, candidates.LinearScore):
-        raise UsageError(NOT_LINEAR.format(loaded.path, kind.name))
-
-
-def check_protected(model: DecisionModel, loaded: LoadedSpec, codec: FeatureCodec) -> None:
-    """Raise ``UsageError`` where a model decides by what the spec protects, and the spec does not say that it may."""
-    if fault := protected_fault(model, codec):
+def check_first(facts: ModelFacts, loaded: LoadedSpec, asked: Asked = Asked.ALL) -> None:
+    """Raise ``UsageError`` where a program's first model does not fit its spec, as far as it is known."""
+    if fault := misfit(facts, loaded.spec, is_first=True, asked=asked):
         raise UsageError(f"{loaded.path}: {fault}")
-
-
-def check_artefacts(bundle: ModelBundle, choice: str, where: str = "") -> None:
-    """Raise ``UsageError`` when a bundle lacks an artefact that a choice needs."""
-    for name in sorted(choices.registry[choice].needs):
-        if bundle.artefact(name) is None:
-            raise UsageError(f"{where}model {bundle.version} has no {name}, which {choice} needs: train a new one")
 
 
 def _first_manifest(address: str, loaded: LoadedSpec) -> tuple[Manifest, str]:

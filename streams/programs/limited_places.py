@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ...agents.goals import Goal, RoundGoal
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
 
-NO_ARTEFACT = "model {} has no {}, which `goal: {}` needs: make a new one with `--{} FILE`"
+NO_ARTEFACT = "{} has no {}, which `goal: {}` needs: make a new one with `--{} FILE`"
 
 
 def closes_rounds(spec: ProgramSpec) -> bool:
@@ -53,12 +54,12 @@ def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:
     return goals.round_registry[spec.policy.goal].needs if closes_rounds(spec) else frozenset()
 
 
-def lacks_for_rounds(spec: ProgramSpec, bundle: ModelBundle) -> str | None:
-    """The artefact of a model that the goal of a program's rounds misses, in one line; None where it misses none."""
+def lacks_for_rounds(spec: ProgramSpec, artefact: Callable[[str], Any], model: str) -> str | None:
+    """The ``artefact`` of a ``model`` that the goal of a program's rounds misses, in one line; None for none."""
     for name in sorted(needed_for_rounds(spec)):
-        if bundle.artefact(name) is None:
+        if artefact(name) is None:
             flag = name.replace("_", "-")
-            return NO_ARTEFACT.format(bundle.version, name.replace("_", " "), spec.policy.goal, flag)
+            return NO_ARTEFACT.format(model, name.replace("_", " "), spec.policy.goal, flag)
     return None
 
 

@@ -7,13 +7,12 @@ from msgspec import UnsetType
 from ...agents import candidates, goals
 from ...agents.goals import Goal, Threshold
 from ...schemas.spec import ProgramSpec
-from .bundle.manifest import Manifest
 from .limited_places import closes_rounds
 from .promised import has_own_score
 
-NO_MARGIN = "model {} has no margin, which `margin: auto` needs: train a new one, or give a number"
+NO_MARGIN = "{} has no margin, which `margin: auto` needs: train a new one, or give a number"
 NO_FIT = (
-    "the margin {:g} of model {} does not fit `model.threshold: {:g}`, because no score is above 1: train a new model "
+    "the margin {:g} of {} does not fit `model.threshold: {:g}`, because no score is above 1: train a new model "
     "with this spec, or give `policy.margin`, such as 0"
 )
 
@@ -55,11 +54,11 @@ def goal_of(spec: ProgramSpec, margin: float) -> Goal:
     return goals.registry[policy.goal](threshold, margin, **policy.goal_parameters)
 
 
-def margin_fault(manifest: Manifest, spec: ProgramSpec) -> str | None:
-    """Why a program cannot use a model's margin, in one line; None where it can."""
-    if spec.policy.margin == "auto" and not isinstance(manifest.margin, float):
-        return NO_MARGIN.format(manifest.version)
-    margin, threshold = manifest.margin, spec.model.threshold
+def margin_fault(margin: float | UnsetType, model: str, spec: ProgramSpec) -> str | None:
+    """Why a program cannot use the ``margin`` measured of a ``model``, in one line; None where it can."""
+    threshold = spec.model.threshold
+    if spec.policy.margin == "auto" and not isinstance(margin, float):
+        return NO_MARGIN.format(model)
     if isinstance(margin, float) and margin and margin_of(spec, margin) + threshold >= 1 and uses_margin(spec):
-        return NO_FIT.format(margin, manifest.version, threshold)
+        return NO_FIT.format(margin, model, threshold)
     return None

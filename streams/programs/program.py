@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ...agents import candidates, choices, costs
+from ...agents import choices, costs
 from ...agents.candidates import CandidateGenerator
 from ...agents.choices import Choice
 from ...agents.costs import Cost, Preferences
@@ -36,8 +36,9 @@ from .arms import Arms, numbered
 from .bundle.loader import ModelBundle, load_bundle
 from .elicitation import causal_cost
 from .encoding import bounds_of
-from .limited_places import closes_rounds, lacks_for_rounds, round_goal
-from .margin import goal_of, margin_fault, margin_of
+from .limited_places import closes_rounds, round_goal
+from .margin import goal_of, margin_of
+from .model_fit import Asked, ModelFacts, misfit
 from .models.scoring import score_of_options
 from .objective import generator_of, objective_of
 from .policy_version import policy_version
@@ -57,8 +58,6 @@ SAMPLES = 300
 """Samples of a person's cost function, where the spec does not say it and the cost is sampled."""
 SATISFIED = 1.0
 """The most that an option may cost a person who is content with it, where the spec does not say it."""
-
-NO_LINEAR_SCORE = "model {} has no linear score, which `generator: {}` needs: give `generator: search`"
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,9 @@ class Program:
         check_changes(self.spec, spec, self.trained_bounds)
         for path, fault in policy_faults(spec):
             raise SpecRefusedError(f"{'.'.join(map(str, path))}: {fault}")
-        if misfit := misfit_of(self.bundle, spec):
-            raise SpecRefusedError(misfit)
+        # Whether it may read and show what it does is asked of specs that are announced: what was answered stays.
+        if reason := misfit(ModelFacts.of(self.bundle), spec, asked=Asked.USE):
+            raise SpecRefusedError(reason)
         same_arms = _decides_arms(spec) == _decides_arms(self.spec)
         return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
 
@@ -390,19 +390,3 @@ def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:
     # The seed of the policy may change while the program runs, what is learned of its samples stays.
     seed = int.from_bytes(spec.program.encode(), "big")
     return kind.build(columns, population, samples, seed, **policy.cost_parameters)
-
-
-def misfit_of(bundle: ModelBundle, spec: ProgramSpec) -> str | None:
-    """The first thing that a spec asks of its models and this one does not have; None where it has all."""
-    if fault := margin_fault(bundle.manifest, spec):
-        return fault
-    if lacking := lacks_for_rounds(spec, bundle):
-        return lacking
-    kind = candidates.registry[spec.policy.generator]
-    if kind.needs_linear_score and not isinstance(bundle.model.score, candidates.LinearScore):
-        return NO_LINEAR_SCORE.format(bundle.version, kind.name)
-    try:
-        promise_of(spec, bundle)
-    except ValueError as error:
-        return str(error)
-    return None

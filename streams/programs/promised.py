@@ -18,7 +18,8 @@ from .models.scoring import DecisionModel, score_of_options
 FIELDS = ("norm", "radius", "quantile")
 """The parameters of promises that are fields of a spec's ``promise``. The others stand in ``promise.parameters``."""
 
-NO_RETRAINS = "model {} has no retrains, which the promise {} needs: train a new one with `onward train --retrains 40`"
+NO_RETRAINS = "{} has no retrains, which the promise {} needs: train a new one with `onward train --retrains 40`"
+NOT_CARRIED = "`promise: {{kind: {}}}` does not go with {}: {}"
 
 
 def has_promise(spec: ProgramSpec) -> bool:
@@ -36,11 +37,21 @@ def promise_on(terms: PromiseTerms) -> Promise:
 def promise_of(spec: ProgramSpec, bundle: ModelBundle) -> Promise:
     """The promise of a program under a model; raise ``ValueError`` with the reason when the model cannot carry it."""
     terms = spec.promise
-    if fault := promise_on(terms).misfit(bundle.model.score):
-        raise ValueError(f"model {bundle.version}: {fault}")
-    if needs_retrains(spec) and not bundle.retrains:
-        raise ValueError(NO_RETRAINS.format(bundle.version, terms.kind))
+    if fault := promise_fault(terms, bundle.model, bundle.retrains, f"model {bundle.version}"):
+        raise ValueError(fault)
     return measured_promise(terms, bundle.model, bundle.retrains, bundle.manifest.promise_calibration)
+
+
+def promise_fault(
+    terms: PromiseTerms, model: DecisionModel, retrains: Sequence[DecisionModel] | None, name: str
+) -> str | None:
+    """Why a model of this name cannot carry a promise; None where it can, as far as its ``retrains`` are known."""
+    promise = promise_on(terms)
+    if fault := promise.misfit(model.score):
+        return NOT_CARRIED.format(terms.kind, name, fault)
+    if retrains is not None and promise.needs_retrains and not retrains:
+        return NO_RETRAINS.format(name, terms.kind)
+    return None
 
 
 def measured_promise(

@@ -19,7 +19,7 @@ from ...agents.options import Options
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Retention
 from ..engine.selection import step_generator
 from ..errors import UsageError
-from ..programs.assembly import check_artefacts
+from ..programs.model_fit import ModelFacts, lacks_for_choice
 from ..programs.program import Program
 from ..programs.spec_check import policy_faults
 from .journal_replay import ReplayedFate, ReplayedStep
@@ -37,7 +37,8 @@ def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> 
     spec = msgspec.structs.replace(program.spec, policy=policy)
     for _, fault in policy_faults(spec):
         raise UsageError(fault)
-    check_artefacts(program.bundle, choice)
+    if lacking := lacks_for_choice(ModelFacts.of(program.bundle), choice):
+        raise UsageError(lacking)
     return replace(program, spec=spec)
 
 

@@ -65,12 +65,12 @@ def check_open_options(
     if not own.promises:
         raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
     _check_features(own, by)
-    ledgers = program_ledgers(state_dirs, own.name)
-    for ledger in ledgers:
-        _check_identity(own, ledger)
     with limited_memory(model_bytes):
         new = own.load(address, sha256)
         check_fits(new, own.spec, address)
+    ledgers = program_ledgers(state_dirs, own.name)
+    for ledger in ledgers:
+        _check_identity(own, ledger)
     counts = OptionCounts(own, new, by, now_ms)
     open_in = [ledger for ledger in ledgers if ledger.people]
     _count(own, new, open_in, counts, progress)

@@ -17,8 +17,8 @@ from ..engine.state import PartitionState
 from ..errors import LedgerError, UsageError
 from ..programs.accepted import AcceptedFile, Kind
 from ..programs.announced_spec import read_spec
+from ..programs.model_fit import Asked, ModelFacts, misfit
 from ..programs.program import Program
-from ..programs.protected_reading import protected_fault
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Publisher, Record, TopicPartition
 from ..topics import Topics
@@ -71,9 +71,12 @@ def check_listed(given: Mapping[str, Program], state: PartitionState, accepted: 
 def _check_reading(state: PartitionState, given: Program, in_force: Program) -> None:
     """The first model of a file is asked when it is read; one that an older version was told of, only here."""
     current = state.models.get(given.name)
-    if current is None or not protected_fault(current.bundle.model, given.codec):
+    if current is None:
         return
-    if fault := protected_fault(current.bundle.model, in_force.codec):
+    facts = ModelFacts.of(current.bundle)
+    if not misfit(facts, given.spec, asked=Asked.PERMISSION):
+        return
+    if fault := misfit(facts, in_force.spec, asked=Asked.PERMISSION):
         raise UsageError(f"program {given.name!r}, model {current.bundle.version}, which is in force: {fault}")
 
 

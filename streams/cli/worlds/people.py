@@ -20,7 +20,7 @@ from ...errors import UsageError
 from ...programs.assembly import address_of
 from ...programs.bundle.loader import read_manifest
 from ...programs.margin import margin_of
-from ...programs.published_rows import publishing_fault
+from ...programs.model_fit import ModelFacts, misfit
 from ...programs.spec_check import load_program_spec
 from ...settings import WorldSettings
 from .contract import Figures, Note, Play, SimulatedWorld
@@ -63,7 +63,7 @@ class PeopleWorld(SimulatedWorld):
         if data is None and spec is not None:
             raise UsageError(f"--spec {spec} describes a data file: give it with --data")
         loaded, table = self._generated(settings.seed) if data is None else _from_file(data, spec)
-        if spec is not None and (fault := publishing_fault(loaded, {})):
+        if spec is not None and (fault := misfit(ModelFacts(metrics={}), loaded, is_first=True)):
             raise UsageError(f"--spec {spec}: {fault}")
         note("building the world and its model ...")
         self._program = self._under_conditions(loaded)

@@ -23,11 +23,12 @@ from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import read_table, unlabelled_in_words
 from ...errors import UsageError
-from ..assembly import check_linear, check_protected
+from ..assembly import check_first
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
+from ..model_fit import ModelFacts
 from ..models.scoring import scorer
 from ..onnx.matrix import Kind
 from ..promised import measured_promise, needs_retrains
@@ -37,7 +38,7 @@ from .imported_model import Importer
 from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
 from .protected import protected_use
-from .retrains import RETRAINS, check_carries, check_number
+from .retrains import RETRAINS, check_number
 from .served import broken_rows, measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
 from .unsaved_program import unsaved_program
@@ -92,14 +93,15 @@ def import_model(
     importer = Importer(codec, table, probabilities)
     model = importer.model(file, content, columns, tell)
     scores = model.score(table.X)
-    check_linear(model.score, loaded)
-    check_carries(model, loaded)
-    check_protected(model, loaded, codec)
+    known = ModelFacts(model)
+    check_first(known, loaded)
     again = [importer.retrain(each, model) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
     alike = published(loaded, instances, table)
+    known = known._replace(has_instances=bool(instances), metrics=alike, retrains=again)
+    check_first(known, loaded)
     reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
     approved = accepted(scores, loaded.spec.model.threshold)
     rejected = table.X[order][~approved[order]]
@@ -109,6 +111,7 @@ def import_model(
     refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random)
     unsaved = unsaved_program(codec, model.score, instances, reference, prior)
     margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
+    check_first(known._replace(margin=margin), loaded)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)

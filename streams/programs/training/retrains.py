@@ -16,7 +16,7 @@ from ....schemas.specfile import LoadedSpec
 from ...errors import UsageError
 from ..bundle.retrains import FEWEST, retrain_of
 from ..models.scoring import DecisionModel
-from ..promised import needs_retrains, promise_on
+from ..promised import needs_retrains
 from .fitting import fit
 from .seeding import seeded
 
@@ -61,13 +61,6 @@ def check_number(flag: str, count: int) -> None:
             f"{flag}: {count} retrains cannot be divided: half of them choose options and half certify them; "
             f"give an even number from {FEWEST} on, better from {RETRAINS // 2} on"
         )
-
-
-def check_carries(model: DecisionModel, loaded: LoadedSpec) -> None:
-    """Raise ``UsageError`` where a model cannot carry the promise of a spec."""
-    promise = promise_on(loaded.spec.promise)
-    if fault := promise.misfit(model.score):
-        raise UsageError(f"{loaded.path}: `promise: {{kind: {promise.name}}}` does not go with this model: {fault}")
 
 
 def states_share(spec: ProgramSpec) -> bool:

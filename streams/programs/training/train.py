@@ -31,15 +31,16 @@ from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, read_table, unlabelled_in_words
 from ...errors import UsageError
-from ..assembly import check_linear
+from ..assembly import check_first
 from ..bundle.manifest import Manifest
 from ..bundle.writer import Rows, check_new, write_bundle
 from ..limited_places import round_score
+from ..model_fit import ModelFacts
 from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import DecisionModel, scorer
 from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
-from ..published_rows import copies_rows, fewest_alike, publishing_fault
+from ..published_rows import copies_rows, fewest_alike
 from .dates import read_dates
 from .fitting import fit
 from .goal_policy import read_goal_policy
@@ -48,7 +49,7 @@ from .kept_aside import Training
 from .label_fit import clearly, fit_of
 from .margin import retrained, wanted_margin
 from .protected import protected_use
-from .retrains import check_carries, check_dates, fit_retrains, states_share, wanted_retrains
+from .retrains import check_dates, fit_retrains, states_share, wanted_retrains
 from .served import broken_rows, measure_served
 from .share_calibration import ShareMeasurement, measure_share
 from .unsaved_program import unsaved_program
@@ -120,12 +121,14 @@ def train(
     X = codec.readable(table.X)
     fitted = fit(_estimator(estimator, random, calibrate), X[own], table.labels[own])
     model = scorer(fitted, codec.dimension)
-    check_linear(model.score, loaded)
-    check_carries(model, loaded)
+    known = ModelFacts(model)
+    check_first(known, loaded)
     threshold = loaded.spec.model.threshold
     instances = accepted_rows(csv, table, recourse, model, codec)
     kept = instances[: loaded.spec.candidates]
     alike = published(loaded, kept, table)
+    known = known._replace(has_instances=bool(kept), metrics=alike)
+    check_first(known, loaded)
     reference = [table.rows[index] for index in own[:REFERENCE_ROWS]]
     scores = model.score(table.X[recourse])
     rejected = table.X[recourse][~accepted(scores, threshold)]
@@ -141,6 +144,7 @@ def train(
         tell(f"fitting {count} more models on resamples of the data, to measure the promise")
         others = fit_retrains(fitted, X, table.labels, count, len(own), random)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
+    check_first(known._replace(margin=margin, retrains=others, calibration=calibration), loaded)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
@@ -248,16 +252,8 @@ def _none_accepted(scores: Floats, labels: NDArray[np.int64], threshold: float) 
 
 
 def published(loaded: LoadedSpec, instances: Rows, table: Table) -> dict[str, float]:
-    """How many rows of the data are alike, for the manifest of a program that copies instances; nothing for others.
-
-    Raises ``UsageError`` where the spec does not let such rows be published.
-    """
-    if not copies_rows(loaded.spec):
-        return {}
-    alike = {ALIKE: float(fewest_alike(instances, table.rows))}
-    if fault := publishing_fault(loaded.spec, alike):
-        raise UsageError(f"{loaded.path}: {fault}")
-    return alike
+    """How many rows of the data are alike, for the manifest of a program that copies instances; nothing for others."""
+    return {ALIKE: float(fewest_alike(instances, table.rows))} if copies_rows(loaded.spec) else {}
 
 
 def metrics_of(table: Table, held_out: Indices, model: DecisionModel, threshold: float) -> dict[str, float]:

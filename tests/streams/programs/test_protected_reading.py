@@ -60,8 +60,7 @@ def program(path: Path, *, has_begun: bool = False) -> Program:
 def older_version(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A worker of a version that asks nobody."""
     with monkeypatch.context() as older:
-        for module in ("programs.assembly", "programs.announced_spec", "worker.spec_check"):
-            older.setattr(f"onward.streams.{module}.protected_fault", lambda *_: None)
+        older.setattr("onward.streams.programs.model_fit.protected_fault", lambda *_: None)
         yield
 
 

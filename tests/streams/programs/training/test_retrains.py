@@ -92,7 +92,7 @@ def test_another_number_is_refused_before_anything_is_fitted(folder: Path, asked
 
 
 def test_a_model_that_cannot_carry_the_promise_is_refused_before_its_retrains_are_fitted(folder: Path) -> None:
-    with pytest.raises(UsageError, match=r"`promise: \{kind: lp\}` does not go with this model: .*use `retrains`"):
+    with pytest.raises(UsageError, match=r"`promise: \{kind: lp\}` does not go with the model: .*use `retrains`"):
         train(
             folder / "loans.csv",
             loaded(folder, "{kind: lp}"),
