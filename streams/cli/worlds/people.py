@@ -35,6 +35,8 @@ GENERATOR = "search"
 """How options are made for the generated people."""
 OPTIONS = 3
 """The most options of a recourse of theirs."""
+MOST_SAVED = "200%"
+"""By how much they are told to raise their savings at most, as a share of what they have."""
 WINDOW_STEPS = 10
 """How long an outcome of theirs may take: a world counts delays in answers, as ARLIM does."""
 LAP_PEOPLE = 100_000
@@ -93,8 +95,14 @@ class PeopleWorld(SimulatedWorld):
         return truth.relabelled(table, seed=self.settings.seed), truth
 
     def _under_conditions(self, spec: ProgramSpec) -> ProgramSpec:
-        """The spec that serves the world."""
-        return spec
+        """The spec that serves the world: generated people are told to save up what they may believe."""
+        if self.settings.data is not None:
+            return spec
+        features = tuple(
+            msgspec.structs.replace(feature, max_change=MOST_SAVED) if feature.name == "savings" else feature
+            for feature in spec.features
+        )
+        return msgspec.structs.replace(spec, features=features)
 
     def _paper_world(self, table: Table) -> ImprovementWorld | TruthWorld:
         settings, spec = self.settings, self._program
