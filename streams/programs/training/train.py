@@ -42,6 +42,7 @@ from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
 from ..published_rows import copies_rows, fewest_alike
 from .dates import read_dates
+from .first_bounds import in_first_bounds
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
@@ -108,6 +109,7 @@ def train(
     is none.
     """
     check_new(output)
+    loaded = in_first_bounds(loaded, tell)
     count = wanted_retrains(loaded.spec, retrains)
     check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
