@@ -43,6 +43,8 @@ class CellReader:
             return cell
         if isinstance(cell, str) and cell in self._values:
             return cell
+        if self._is_number and not self._codes and type(cell) in (int, float):
+            return cell
         plain = meaning(cell)
         if plain in self._codes:
             return None

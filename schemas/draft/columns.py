@@ -96,18 +96,15 @@ class Column:
 
         Nine in ten of the cells with a value are numbers in a column of numbers.
         """
-        values = [None if is_not_given(cell) else number(cell) for cell in self.cells]
-        wrong = [
-            index
-            for index, value in enumerate(values)
-            if value is not None and (isinstance(value, str) or not math.isfinite(_as_float(value)))
-        ]
-        given = sum(value is not None for value in values)
-        return (
-            ()
-            if len(wrong) > MOST_STRAYS * given or (len(set(self.texts)) <= MOST_BANDS and self.bands)
-            else tuple(wrong)
-        )
+        values = {cell: number(cell) for cell in set(self.cells) if not is_not_given(cell)}
+        wrong = {
+            cell for cell, value in values.items() if isinstance(value, str) or not math.isfinite(_as_float(value))
+        }
+        if not wrong or (len(values) <= MOST_BANDS and self.bands):
+            return ()
+        places = [index for index, cell in enumerate(self.cells) if cell in wrong]
+        given = sum(cell in values for cell in self.cells)
+        return () if len(places) > MOST_STRAYS * given else tuple(places)
 
     def without_strays(self) -> Column:
         """The column of numbers that it would be without its ``strays``."""

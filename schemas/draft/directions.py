@@ -49,11 +49,11 @@ def direction_of(column: Column, desired: Mask | None, *, is_ordered: bool) -> D
     fixed = fixed_by_name(column.words)
     if fixed is not None:
         return fixed
-    if column.numbers is None:
+    if column.numbers is None and not column.bands:
         if is_ordered and names.is_education(column.name):
             return Direction("up", "it can only grow")
         return UNKNOWN
-    meaning = names.meaning_of(column.name)
+    meaning = meaning_of_column(column)
     return UNKNOWN if meaning is None else _of_number(column, meaning, desired)
 
 
@@ -75,10 +75,15 @@ def _undecided(reason: str) -> Direction:
     return Direction("none", reason, is_undecided=True)
 
 
+def meaning_of_column(column: Column) -> names.Meaning | None:
+    """What a column is about by its name. Bands of incomes are incomes, whatever the name calls the bands."""
+    return names.meaning_of(column.name, names.FORMS if column.bands else frozenset())
+
+
 def may_be_codes(column: Column, subject: names.Subject) -> bool:
-    """Whether a column has fewer different numbers than amounts, or counts, would have."""
+    """Whether a column has fewer different numbers than amounts, or counts, would have. Bands are no codes."""
     fewest = FEWEST_AMOUNTS if subject.is_money else FEWEST_COUNTS
-    return len(np.unique(column.values)) < fewest
+    return not column.bands and len(np.unique(column.values)) < fewest
 
 
 def fixed_by_name(words: frozenset[str]) -> Direction | None:

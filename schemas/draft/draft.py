@@ -24,8 +24,8 @@ from .labels import DraftedLabel
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .mistakes import mistakes
 from .names import BAD_NAME, is_name, words_of
-from .one_hots import one_hot_groups
-from .questions import Decisions
+from .one_hots import Groups, dropped_groups, one_hot_groups
+from .questions import Decisions, Question
 from .relations import relations
 from .yaml_text import flow_list, text
 
@@ -60,6 +60,8 @@ NOTHING_CHANGES = (
 TOO_LONG = "  # There are too many features to say what each holds: draft fewer to read it.\n"
 SURELY_FEW = 200
 """Features of which a spec may have as many, whatever they are."""
+UNNAMED = ("other", "none of these", "no category")
+"""What the category without a column may be called."""
 FEW_CHANGES = 3
 MOST_LABELS = 50
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
@@ -75,6 +77,8 @@ class Draft(NamedTuple):
     left_out: dict[str, str]
     to_decide: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
+    unlabelled: int = 0
+    """Rows that are left out, since nobody knows yet what came of them."""
 
 
 Progress = Callable[[int, int], None]
@@ -89,11 +93,13 @@ def draft_spec(
     ``decisions`` answer what nobody may assume; without them it stays undecided.
     """
     decisions = Decisions() if decisions is None else decisions
-    raw = labelled(read_csv(path), label)
+    every = read_csv(path)
+    raw = labelled(every, label)
+    unlabelled = len(every.lines) - len(raw.lines)
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
     columns = columns_of_table(raw, label)
-    drafted_label = _label(raw, label, columns, decisions)
+    drafted_label = _label(raw, label, columns, decisions, unlabelled)
     features, left_out = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
@@ -105,6 +111,7 @@ def draft_spec(
     before = HEAD.format(file=ascii(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
     after = (
         drafted_label.line(),
+        f"# Left out: {unlabelled:,} of {len(every.lines):,} rows, whose label is not given.\n" if unlabelled else "",
         _model([name for name, feature in features.items() if feature.direction.is_personal]),
         POLICY,
         relations(numbers, fixed).lines(most) or NO_CONSTRAINTS.format(most=most),
@@ -120,7 +127,7 @@ def draft_spec(
     is_open = drafted_label.desired is None
     to_decide = (f"{label!a}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
     undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
-    return Draft(written, left_out, tuple(filter(None, to_decide)), tuple(undecided))
+    return Draft(written, left_out, tuple(filter(None, to_decide)), tuple(undecided), unlabelled)
 
 
 def _feature_lines(features: Mapping[str, DraftedFeature], left_out: Mapping[str, str]) -> str:
@@ -143,7 +150,9 @@ def _check_size(raw: RawTable, written: str, features: Mapping[str, DraftedFeatu
         raise TableError(raw.file, None, None, message)
 
 
-def _label(raw: RawTable, name: str, columns: Mapping[str, Column], decisions: Decisions) -> DraftedLabel:
+def _label(
+    raw: RawTable, name: str, columns: Mapping[str, Column], decisions: Decisions, unlabelled: int
+) -> DraftedLabel:
     """The label. Raises ``TableError`` for a column that is no outcome: it has too many values, or one."""
     cells = list(map(str.strip, raw.columns[name]))
     count = len(set(cells))
@@ -153,6 +162,10 @@ def _label(raw: RawTable, name: str, columns: Mapping[str, Column], decisions: D
     label = DraftedLabel(name, cells, columns.values(), decisions)
     if len(label.values) == 1:
         message = f"{len(cells)} rows with the value {label.values[0]!a} and 0 without: too few to split 2:1:1"
+        if unlabelled:
+            message += (
+                f"; {unlabelled} are left out, whose label is not given: write another word if it says an outcome"
+            )
         raise TableError(raw.file, None, name, message)
     return label
 
@@ -161,7 +174,7 @@ def _features(
     raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel, decisions: Decisions, progress: Progress | None
 ) -> tuple[dict[str, DraftedFeature], dict[str, str]]:
     """The features by name, and for each other column the reason why it is none."""
-    groups = one_hot_groups(raw, label.name)
+    groups, unnamed = _groups(raw, label, decisions)
     group_of = {column: group for group, members in groups.items() for column in members}
     raise_first(_mistakes(raw, [column for name, column in columns.items() if name not in group_of], label))
     columns, guesses = dict(columns), dict[str, Direction]()
@@ -188,10 +201,22 @@ def _features(
     # Nobody is asked about a column that is no feature.
     for name in (name for name in guesses if name not in follows):
         if name in groups:
-            features[name] = drafted_one_hot(name, groups[name], guesses[name], decisions)
+            features[name] = drafted_one_hot(name, groups[name], unnamed.get(name), guesses[name], decisions)
         else:
             features[name] = drafted(columns[name], guesses[name], decisions)
     return features, left_out | follows
+
+
+def _groups(raw: RawTable, label: DraftedLabel, decisions: Decisions) -> tuple[Groups, dict[str, str]]:
+    """The features of one-hot columns, and the category of those that have one without a column, as somebody says."""
+    groups = one_hot_groups(raw, label.name)
+    unnamed: dict[str, str] = {}
+    for name, columns in dropped_groups(raw, label.name, groups).items():
+        seen = f"at most one of {', '.join(columns)} is 1 in every row, and none in some"
+        if decisions.decide(Question("dropped", name, seen, (True, False))):
+            groups[name] = columns
+            unnamed[name] = next(text for text in UNNAMED if text not in columns.values())
+    return groups, unnamed
 
 
 def _mistakes(raw: RawTable, columns: Sequence[Column], label: DraftedLabel) -> Iterator[TableError]:

@@ -97,13 +97,18 @@ def drafted(column: Column, guess: Direction, decisions: Decisions) -> DraftedFe
     missing = text(_most_frequent(column)) if not column.given.all() else None
     guesses = (*(("this order",) if levels else ()), *_missing_guess(column), *_alike(column))
     direction = decided(guess, column.name, seen, decisions, is_ordered=levels is not None)
+    if column.bands and direction.mutable != "none":
+        kind, guesses = f"{kind}, max_change: 1", (*guesses, "at most by one band")
     return DraftedFeature(_fields(column.name, kind, missing), direction, guesses)
 
 
-def drafted_one_hot(name: str, columns: Mapping[str, str], guess: Direction, decisions: Decisions) -> DraftedFeature:
-    """The categorical feature of one-hot columns, given with their categories."""
-    values = f"categorical, categories: {flow_list(columns.values())}, one_hot: {flow_list(columns)}"
-    seen = f"{len(columns)} columns, of which one is 1 in every row"
+def drafted_one_hot(
+    name: str, columns: Mapping[str, str], unnamed: str | None, guess: Direction, decisions: Decisions
+) -> DraftedFeature:
+    """The categorical feature of one-hot columns, given with their categories; ``unnamed`` is one without a column."""
+    categories = [*([] if unnamed is None else [unnamed]), *columns.values()]
+    values = f"categorical, categories: {flow_list(categories)}, one_hot: {flow_list(columns)}"
+    seen = f"{len(columns)} columns, of which {'one' if unnamed is None else 'at most one'} is 1 in every row"
     return DraftedFeature(_fields(name, values), decided(guess, name, seen, decisions, is_ordered=False))
 
 

@@ -14,7 +14,7 @@ from ..spec import UNDECIDED
 from .association import CONTRADICTING, STRONG, trend
 from .codes import codes_of
 from .columns import Column, Mask, is_scalable
-from .directions import BETTER_WHEN, may_be_codes
+from .directions import BETTER_WHEN, may_be_codes, meaning_of_column
 from .evidence import who_has_more
 from .names import AFFIRMED, AMOUNT_ASKED_FOR, DENIED, meaning_of, outcome_sign
 from .questions import Decisions, Question
@@ -109,8 +109,8 @@ def votes_for(is_wanted: Mask, columns: Iterable[Column]) -> Votes:
     """What the columns of which the better direction is known say of a value that these rows have."""
     for_it, against = [], []
     for column in columns:
-        meaning = meaning_of(column.name)
-        if column.numbers is None or meaning is None or meaning.unknown or meaning.subject is AMOUNT_ASKED_FOR:
+        meaning = meaning_of_column(column)
+        if not len(column.ranks) or meaning is None or meaning.unknown or meaning.subject is AMOUNT_ASKED_FOR:
             continue
         if may_be_codes(column, meaning.subject):
             continue

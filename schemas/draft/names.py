@@ -52,6 +52,8 @@ NOT_LASTING = _words("part full balance balances payment payments deposit deposi
 HOLDERS = _words("holder owner customer client user member applicant")
 EDUCATION = _words("education qualification")
 WITH_EDUCATION = _words("level highest applicant current of own")
+FORMS = _words("band bands range ranges bracket brackets group groups class classes level levels")
+"""What the name of a column may say of its bands of numbers, beside what it is about."""
 IDENTIFIER = _words("id uuid guid nr no num number key code ref reference index account ssn iban phone")
 CODE = _words("zip zipcode postcode postal code naics sic")
 DATE = _words("date datetime timestamp dob birthday birthdate")
@@ -147,8 +149,8 @@ class Meaning(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
-def meaning_of(name: str) -> Meaning | None:
-    """What a column is about by its name; None where no word says it."""
+def meaning_of(name: str, beside: frozenset[str] = frozenset()) -> Meaning | None:
+    """What a column is about by its name; None where no word says it. Words ``beside`` the others say nothing else."""
     tokens = tokens_of(name)
     subjects = [subject for subject in SUBJECTS if subject.words & tokens and tokens & (subject.needs or tokens)]
     if not subjects and AMOUNT_ASKED_FOR.words <= tokens and AMOUNT_ASKED_FOR.needs & tokens:
@@ -156,7 +158,7 @@ def meaning_of(name: str) -> Meaning | None:
     if not subjects:
         return None
     subject = subjects[0]
-    unknown = tokens - subject.words - subject.beside
+    unknown = tokens - subject.words - subject.beside - beside
     return Meaning(subject, min(subject.words & tokens), tuple(sorted(unknown)))
 
 

@@ -47,21 +47,21 @@ def one_hot_groups(raw: RawTable, label: str) -> Groups:
     return groups
 
 
-def dropped_groups(raw: RawTable, label: str) -> Groups:
+def dropped_groups(raw: RawTable, label: str, groups: Groups) -> Groups:
     """The columns of which at most one is 1 in every row, and none in some: one category may have no column.
 
     They have one beginning in common. That no two are 1 together is no accident: pairs of rows at random would have it.
     Whether 0 in all is a category of its own, and what it is called, only a person can tell; a spec then names it as
-    the first category, and these columns as ``one_hot``. Those of ``one_hot_groups`` are not among them.
+    the first category, and these columns as ``one_hot``. Those of the one-hot ``groups`` are not among them.
     """
     flags = _flags(raw, label)
-    taken = {column for columns in one_hot_groups(raw, label).values() for column in columns}
-    groups: Groups = {}
+    taken = {column for columns in groups.values() for column in columns}
+    found: Groups = {}
     for prefix, members in _candidates({name: flag for name, flag in flags.items() if name not in taken}):
         columns = np.array([flags[name] for name in members])
         if columns.sum(axis=0).max() == 1 and is_no_accident(_together(columns.mean(axis=1)), columns.shape[1]):
-            _add(groups, prefix, members, raw)
-    return groups
+            _add(found, prefix, members, raw)
+    return found
 
 
 def _together(shares: Floats) -> float:

@@ -21,14 +21,15 @@ from ..spec import Mutable
 from ..type_errors import type_errors
 from ..yamltree import YamlDocument
 
-Kind = Literal["label", "mutable", "not_given"]
+Kind = Literal["label", "mutable", "not_given", "dropped"]
 
 
 class Question(NamedTuple):
     """One question about the column ``name``.
 
     ``label``: which of the ``choices`` is desired. ``mutable``: which way people can change it. ``not_given``: whether
-    the ``codes`` stand for no value. ``seen`` is what the data say.
+    the ``codes`` stand for no value. ``dropped``: whether 0 in all of some columns is one more category. ``seen`` is
+    what the data say.
     """
 
     kind: Kind
@@ -45,12 +46,13 @@ Ask = Callable[[Question], Answer | None]
 
 class Answers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Answers by the name of the column. ``not_given`` and ``amounts`` hold numbers that stand for no value, and such
-    that look like it and are amounts."""
+    that look like it and are amounts; ``dropped`` the categories of which one has no column."""
 
     label: dict[str, Value] = {}
     mutable: dict[str, Mutable] = {}
     not_given: dict[str, list[int | float]] = {}
     amounts: dict[str, list[int | float]] = {}
+    dropped: dict[str, bool] = {}
 
 
 class AnswersError(Exception):

@@ -197,6 +197,12 @@ def _keep(file: Path, decisions: Decisions) -> None:
 
 
 def _tell_open(csv: Path, drafted: Draft) -> None:
+    if drafted.unlabelled:
+        rows = counted(drafted.unlabelled, "row")
+        print(
+            printable(f"{csv}: {rows} left out: the label is not given, so nobody knows what came of them"),
+            file=sys.stderr,
+        )
     for line in drafted.to_decide:
         print(printable(f"{csv}: {line}"), file=sys.stderr)
     if drafted.undecided:

@@ -36,11 +36,17 @@ def _not_given(question: Question) -> _Asked:
     return _Asked(f"does {codes} stand for no value?", _YES_NO, "write yes or no; Enter leaves it closed")
 
 
+def _dropped(_: Question) -> _Asked:
+    offered = "write yes or no; Enter leaves them apart, and closed"
+    return _Asked("is 0 in all of them one more category?", _YES_NO, offered)
+
+
 _YES_NO: Mapping[str, Answer] = {"yes": True, "y": True, "no": False, "n": False}
 _KINDS: Mapping[str, Callable[[Question], _Asked]] = {
     "label": _label,
     "mutable": _mutable,
     "not_given": _not_given,
+    "dropped": _dropped,
 }
 
 

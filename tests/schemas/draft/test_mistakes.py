@@ -166,3 +166,33 @@ def test_the_examples_hold(name):
     tried = doctest.testmod(importlib.import_module(f"onward.schemas.{name}"))
     assert tried.attempted
     assert not tried.failed
+
+
+def test_bands_of_incomes_are_incomes(tmp_path):
+    bands = ["<20k", "20k-40k", "40k-60k", ">60k"]
+    rows = [(bands[i * 7 % 13 % 4], int(i * 7 % 13 % 4 + i % 3 > 2)) for i in range(400)]
+    file = tmp_path / "data.csv"
+    for name, mutable in (("income_band", "up"), ("debts", "down"), ("minority income band", "none")):
+        file.write_text(f"{name},repaid\n" + "\n".join(f"{band},{label}" for band, label in rows))
+        text = draft_spec(file, "repaid").text
+        assert 'levels: ["<20k", 20k-40k' in text.replace('"20k-40k"', "20k-40k")
+        assert f", mutable: {mutable}}}" in text
+        assert (", max_change: 1," in text) == (mutable != "none")
+        # The label is known since higher incomes speak for its name, as numbers would.
+        assert ("desired: 1}" in text) == (name == "income_band")
+
+
+def test_rows_whose_label_is_not_given_are_counted_and_say_nothing(tmp_path):
+    labels = ["NA" if i % 4 == 0 else str(i * i % 7 % 2) for i in range(ROWS)]
+    file = tmp_path / "data.csv"
+    file.write_text(
+        "income,y\n"
+        + "\n".join(f"{-9000 if label == 'NA' else 500 + i * 37 % 41},{label}" for i, label in enumerate(labels))
+    )
+    draft = draft_spec(file, "y")
+    assert draft.unlabelled == 25
+    assert "# Left out: 25 of 100 rows, whose label is not given.\n" in draft.text
+    assert "-9000" not in draft.text
+    file.write_text("income,y\n" + "\n".join(f"{i},{'none' if i % 2 else 'late'}" for i in range(ROWS)))
+    with pytest.raises(TableError, match="50 are left out, whose label is not given: write another word"):
+        draft_spec(file, "y")

@@ -1,9 +1,11 @@
 import random
+from pathlib import Path
 
 import pytest
 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.one_hots import dropped_groups, one_hot_groups
+from onward.schemas.draft.questions import Decisions
 from onward.schemas.raw_table import RawTable
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
@@ -21,6 +23,22 @@ def raw(columns: dict[str, list[str]]) -> RawTable:
 
 def flags(names: dict[str, str], yes: str = "1", no: str = "0") -> dict[str, list[str]]:
     return {name: [yes if person == job else no for person in PEOPLE] for name, job in names.items()}
+
+
+LABELS = [str(int(int(income) > 3000 and place % 7 > 0)) for place, income in enumerate(INCOMES)]
+
+
+def parsed(file: Path, decisions: Decisions | None = None) -> ProgramSpec:
+    text = draft_spec(file, "y", decisions).text
+    spec = parse_spec(text.replace("desired: undecided", "desired: 1").encode())
+    assert isinstance(spec, ProgramSpec), spec
+    return spec
+
+
+def written(folder: Path, columns: dict[str, list[str]]) -> Path:
+    file, table = folder / "data.csv", {"income": INCOMES, **columns, "y": LABELS}
+    file.write_text("\n".join(map(",".join, [list(table), *zip(*table.values(), strict=True)])))
+    return file
 
 
 @pytest.mark.parametrize("between", [":", "_", "=", ".", " ", " = ", "__", "-", ""])
@@ -49,30 +67,44 @@ def test_two_categories_with_one_beginning_are_two_and_other_flags_are_none():
         "has_job": list(JOBS),
         "has_car": ["yes", "no"],
     }
-    assert dropped_groups(raw(columns), "y") == {}
+    assert dropped_groups(raw(columns), "y", one_hot_groups(raw(columns), "y")) == {}
 
 
 def test_columns_of_which_at_most_one_is_1_may_be_a_category_with_one_left_out():
     columns = flags({f"job_{job}": job for job in JOBS[1:]})
     assert one_hot_groups(raw(columns), "y") == {}
-    assert dropped_groups(raw(columns), "y") == {"job": {f"job_{job}": job for job in JOBS[1:]}}
+    assert dropped_groups(raw(columns), "y", one_hot_groups(raw(columns), "y")) == {
+        "job": {f"job_{job}": job for job in JOBS[1:]}
+    }
     rare = {
         name: ["1" if place == index else "0" for index in range(len(PEOPLE))]
         for place, name in enumerate(("a_b", "a_c"))
     }
-    assert dropped_groups(raw(rare), "y") == {}
+    assert dropped_groups(raw(rare), "y", {}) == {}
 
 
 def test_a_draft_puts_nobody_into_two_of_them(tmp_path):
-    names = {f"job_{job}": job for job in JOBS}
-    columns = {
-        "income": INCOMES,
-        **flags(names, "True", "False"),
-        "y": [str(int(income) // 3000) for income in INCOMES],
-    }
-    columns["y"][::7] = ["0"] * len(columns["y"][::7])
-    file = tmp_path / "data.csv"
-    file.write_text("\n".join(map(",".join, [list(columns), *zip(*columns.values(), strict=True)])))
-    spec = parse_spec(draft_spec(file, "y").text.replace("desired: undecided", "desired: 1").encode())
-    assert isinstance(spec, ProgramSpec), spec
-    assert [row["job"] for row in read_table(file, spec).rows] == PEOPLE
+    file = written(tmp_path, flags({f"job_{job}": job for job in JOBS}, "True", "False"))
+    assert [row["job"] for row in read_table(file, parsed(file)).rows] == PEOPLE
+
+
+@pytest.mark.parametrize("answer", [True, False, None])
+def test_a_person_says_whether_0_in_all_is_a_category(tmp_path, answer):
+    columns = {f"job_{job}": job for job in JOBS[1:]}
+    file = written(tmp_path, flags(columns))
+    asked = []
+
+    def ask(question):
+        asked.append(question.kind)
+        return answer if question.kind == "dropped" else None
+
+    decisions = Decisions(ask=ask)
+    spec = parsed(file, decisions)
+    if answer:
+        assert [row["job"] for row in read_table(file, spec).rows] == [job.replace("none", "other") for job in PEOPLE]
+    else:
+        assert {
+            feature.name: feature.mutable for feature in spec.features if feature.name != "income"
+        } == dict.fromkeys(columns, "none")
+    assert asked.count("dropped") == 1
+    assert parsed(file, Decisions(decisions.answers)) == spec
