@@ -18,6 +18,7 @@ from ..programs.assembly import check_identity
 from ..programs.bundle.loader import load_bundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.model_fit import ModelFacts, misfit
+from ..programs.onnx.matrix import Stated
 from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
@@ -66,9 +67,11 @@ def import_file(args: Sequence[str]) -> int:
     parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
     parser.add_argument(
         "--columns",
-        choices=("raw", "encoded"),
-        help="""what the columns of a model with one matrix hold, in the order of the spec: values as in the data, or
-        the spec's encoded columns (default: found out by its splits and the labels)""",
+        type=_columns,
+        metavar="raw|encoded|NAMES",
+        help="""what the columns of a model with one matrix hold: values as in the data, or encoded ones, in the order
+        of the spec; or the names of raw ones in their order, as income,region:north,region:south (default: found out by
+        its splits and the labels)""",
     )
     parser.add_argument(
         "--retrain",
@@ -97,6 +100,11 @@ def import_file(args: Sequence[str]) -> int:
     )
     print_model(manifest, loaded.spec, options.output)
     return 0
+
+
+def _columns(text: str) -> Stated:
+    """The kind of a matrix's columns, or their names."""
+    return "raw" if text == "raw" else "encoded" if text == "encoded" else tuple(text.split(","))
 
 
 def check(args: Sequence[str]) -> int:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 Floats = NDArray[np.float64]
-Kind = Literal["raw", "encoded"]
+Stated = Literal["raw", "encoded"] | tuple[str, ...]
+"""What somebody says of the columns: of which kind they are, in the order of the spec; or the names of raw ones."""
 
 WITHIN = 0.5
 """The least share of a raw column's splits that lie within its feature's bounds: people of other data may be beyond."""
@@ -65,6 +66,12 @@ class Layout:
     def features(self) -> frozenset[str]:
         """The names of the features that have a column."""
         return frozenset(self._codec.spec.features[column.feature].name for column in self.columns)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the columns stand in the order of the spec."""
+        places = [column.place for column in self.columns]
+        return places == sorted(places)
 
     @property
     def is_whole(self) -> bool:
@@ -124,20 +131,40 @@ class Layout:
 def layouts_of(codec: FeatureCodec) -> Iterator[Layout]:
     """The layouts that a matrix may have: encoded columns, or raw ones with a column a feature or a category.
 
-    Where features may not be read, also those without them.
+    Raw ones may stand in the order of the spec, or with categories behind all numbers, or sorted, as libraries write
+    them. Where features may not be read, also those without them.
     """
     features = codec.spec.features
     seen: set[MatrixColumns] = set()
     for left_out in {frozenset[str](): None, codec.spec.barred: None}:
         kept = [feature for feature in features if feature.name not in left_out]
-        wide = tuple(name for feature in kept for name in columns_of(feature))
+        wide, *others = _orders(kept)
         numeric = [feature.type != "categorical" or numbers_of(feature) is not None for feature in kept]
         narrow = tuple(feature.name for feature in kept) if all(numeric) else wide
-        for matrix in (MatrixColumns(wide, False), MatrixColumns(wide, True), MatrixColumns(narrow, True)):
-            layout = Layout(matrix, codec)
-            if matrix not in seen and (not matrix.raw or not _is_encoded(layout, codec)):
+        raw = dict.fromkeys((wide, *others, narrow))
+        if _is_encoded(Layout(MatrixColumns(wide, True), codec), codec):
+            del raw[wide]
+        for matrix in (MatrixColumns(wide, False), *(MatrixColumns(names, True) for names in raw)):
+            if matrix not in seen:
                 seen.add(matrix)
-                yield layout
+                yield Layout(matrix, codec)
+
+
+def _orders(features: Sequence[Feature]) -> list[tuple[str, ...]]:
+    """The orders in which a column a number and a category may stand, that of the spec first."""
+    numbers_first = sorted(features, key=lambda feature: feature.type == "categorical")
+    return [
+        tuple(name for feature in order for name in (_sorted_columns(feature) if by_name else columns_of(feature)))
+        for by_name in (False, True)
+        for order in (features, numbers_first)
+    ]
+
+
+def _sorted_columns(feature: Feature) -> Sequence[str]:
+    """The encoded columns of a feature by its categories in alphabetical order."""
+    columns = columns_of(feature)
+    categories = feature.categories or columns
+    return [column for _, column in sorted(zip(categories, columns, strict=True))]
 
 
 def numbers_of(feature: Feature) -> Floats | None:

@@ -21,7 +21,7 @@ from ..bundle.model_files import read_local
 from ..models.row_independence import keeps_rows_apart
 from ..onnx.check import parse_onnx
 from ..onnx.inputs import difference, features_lacking
-from ..onnx.matrix import Kind, Layout
+from ..onnx.matrix import Layout, Stated
 from ..onnx.model import OnnxModel, independent_model
 from ..onnx.outputs import desired_class, with_one_output
 from ..onnx.score import DIGITS, FLOAT32_ROUNDING, MatrixColumns
@@ -46,7 +46,7 @@ class Importer:
         self._matrix: MatrixColumns | UnsetType = UNSET
 
     def model(
-        self, file: Path, content: bytes, columns: Kind | None, tell: Callable[[str], None]
+        self, file: Path, content: bytes, columns: Stated | None, tell: Callable[[str], None]
     ) -> TreeSum | OnnxModel:
         """The model of a file, whose scores of the table are probabilities of the desired class.
 

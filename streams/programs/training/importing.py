@@ -30,7 +30,7 @@ from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
 from ..model_fit import ModelFacts
 from ..models.scoring import scorer
-from ..onnx.matrix import Kind
+from ..onnx.matrix import Stated
 from ..promised import measured_promise, needs_retrains
 from .fitting import fit
 from .goal_policy import read_goal_policy
@@ -69,7 +69,7 @@ def import_model(
     *,
     seed: int,
     probabilities: str | None = None,
-    columns: Kind | None = None,
+    columns: Stated | None = None,
     retrains: Sequence[Path] = (),
     goal_policy: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ....schemas.encoding import FeatureCodec
 from ..onnx.inputs import matrix_layouts, takes_features
-from ..onnx.matrix import Kind, Layout, splits_of
+from ..onnx.matrix import Layout, Stated, splits_of
 from ..onnx.model import independent_model
 from ..onnx.score import FLOAT32_ROUNDING, MatrixColumns
 from .label_fit import CLEARLY, Fit, clearly, fit_of
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-_NAMED = 6
-"""Columns that a message names."""
-
 
 class Found(NamedTuple):
     """What the columns of a matrix are, unset for all encoded columns, and a line that says how it was found."""
@@ -34,11 +31,11 @@ class Found(NamedTuple):
 
 
 def matrix_columns(
-    model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, kind: Kind | None = None
+    model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, stated: Stated | None = None
 ) -> Found:
     """What the columns of a model's only input are; unset too where it has one input a feature.
 
-    They are those of ``kind``, where it is given, that the splits of trees allow. Where several remain, the encoded
+    They are what is ``stated``, where the splits of trees allow it. Where several remain, the encoded
     rows ``X`` (n, D) are scored by each, and one must fit the ``labels`` (n,) clearly better. Raises ValueError where
     nothing fits, or nothing shows which.
     """
@@ -46,7 +43,9 @@ def matrix_columns(
     layouts = [] if takes_features(model, codec.spec.features) else matrix_layouts(model, codec)
     if not layouts:
         return Found()
-    possible = _possible(model, layouts, kind)
+    if isinstance(stated, tuple):
+        layouts = [Layout(MatrixColumns(stated, raw=True), codec)]
+    possible = _possible(model, layouts, stated)
     if len(possible) == 1:
         return _found(possible[0], codec, "nothing else fits their number, type and splits")
     return _fitting(model, column, codec, X, labels, possible)
@@ -62,11 +61,11 @@ def _is_plain(layout: Layout, codec: FeatureCodec) -> bool:
     return layout.matrix == MatrixColumns(codec.columns, False)
 
 
-def _possible(model: ModelProto, layouts: Sequence[Layout], kind: Kind | None) -> Sequence[Layout]:
-    """The layouts of a kind that the splits of the model's trees allow. Raises ValueError where there is none."""
-    named = [layout for layout in layouts if kind is None or layout.matrix.raw == (kind == "raw")]
+def _possible(model: ModelProto, layouts: Sequence[Layout], stated: Stated | None) -> Sequence[Layout]:
+    """The layouts that are stated and that the splits of the model's trees allow. Raises ValueError for none."""
+    named = [layout for layout in layouts if _is_stated(layout, stated)]
     if not named:
-        raise ValueError(f"its matrix cannot hold {kind} columns: it has another number, or another type, than these")
+        raise ValueError(f"its matrix cannot hold {stated} columns: it has another number, or another type, than these")
     splits = splits_of(model, len(named[0].columns))
     if splits is None:
         return named
@@ -79,6 +78,12 @@ def _possible(model: ModelProto, layouts: Sequence[Layout], kind: Kind | None) -
             "spec, or one input a feature"
         )
     return possible
+
+
+def _is_stated(layout: Layout, stated: Stated | None) -> bool:
+    if stated is None or isinstance(stated, tuple):
+        return True
+    return layout.matrix.raw == (stated == "raw") and layout.is_in_order
 
 
 def _fitting(
@@ -96,8 +101,9 @@ def _fitting(
     best = _best(fits, clearly(labels))
     if best is None:
         raise ValueError(
-            f"it does not say whether its matrix holds raw or encoded columns, and the rows do not tell it ({told}): "
-            "say it with --columns raw or --columns encoded, or export one input a feature"
+            f"it does not say what the columns of its matrix are, and the rows do not tell it ({told}): say it with "
+            "--columns raw or --columns encoded where they stand in the order of the spec, with --columns and their "
+            "names as here where they do not, or export one input a feature"
         )
     found = _found(layouts[best], codec, f"the labels say so ({told})")
     return found if found.told else Found(told=f"its matrix holds encoded columns: the labels say so ({told})")
@@ -127,6 +133,4 @@ def _is_better(own: Fit, other: Fit, margin: float) -> bool:
 
 def _in_words(layout: Layout) -> str:
     """Which columns a layout has."""
-    names, kind = layout.matrix.names, "raw" if layout.matrix.raw else "encoded"
-    more = ", ..." if len(names) > _NAMED else ""
-    return f"{kind} columns ({', '.join(names[:_NAMED])}{more})"
+    return f"{'raw' if layout.matrix.raw else 'encoded'} columns ({','.join(layout.matrix.names)})"

@@ -161,10 +161,15 @@ def test_trees_that_split_categories_by_their_order_stay_with_onnxruntime():
             [("encoded", "amount region:north region:south"), ("raw", "amount region:north region:south")],
         ),
         (
+            [REGION, FLAG],
+            [("encoded", "region:north region:south flag"), ("raw", "flag region:north region:south")],
+        ),
+        (
             [AMOUNT, CODE],
             [
                 ("encoded", "amount code:1 code:7 code:4"),
                 ("raw", "amount code:1 code:7 code:4"),
+                ("raw", "amount code:1 code:4 code:7"),
                 ("raw", "amount code"),
             ],
         ),

@@ -101,7 +101,7 @@ def test_splits_beyond_the_encoded_range_prove_raw_columns(folder, spec):
     manifest, model, X, told = imported(folder, exported(booster, raw(fitted)[:1]), spec)
     np.testing.assert_array_equal(model.score(X) > 0.5, booster.predict_proba(raw(rest))[:, 1] > 0.5)
     assert manifest.model.file == "model.npz"
-    names = "income, debts, owner" + (", region:north, region:south" if spec == "all" else "")
+    names = "income,debts,owner" + (",region:north,region:south" if spec == "all" else "")
     assert told == [
         f"{folder / 'x.onnx'}: its matrix holds raw columns ({names}): nothing else fits their number, type and splits"
     ]
@@ -131,7 +131,7 @@ def test_where_nothing_tells_it_the_flag_does(folder):
     matrix = raw(fitted.drop(columns="region"))
     stump = LogisticRegression().fit(matrix * [0, 0, 1], fitted["repaid"])
     content = exported(stump, matrix[:1])
-    with pytest.raises(ModelError, match=r"the rows do not tell it .*: say it with --columns raw or --columns encoded"):
+    with pytest.raises(ModelError, match=r"the rows do not tell it .*: say it with --columns raw or"):
         imported(folder, content)
     (folder / "x.onnx").write_bytes(content)
     line = ["models", "import", str(folder / "x.onnx"), "--spec", str(folder / "numbers.yaml"), "--columns", "raw"]
@@ -158,6 +158,33 @@ def test_raw_texts_have_no_number_and_raw_whole_numbers_may_be_integers(folder):
     np.testing.assert_array_equal(model.score(X) > 0.5, forest.predict_proba(rest)[:, 1] > 0.5)
 
 
+def test_categories_may_stand_behind_all_numbers_and_the_labels_tell_it(folder):
+    """In the spec they stand first, and splits from 0 to 1 go with both orders."""
+    lines = [line for line in SPEC.splitlines() if "income" not in line]
+    region = next(line for line in lines if "region" in line)
+    (folder / "all.yaml").write_text("\n".join([*lines[:2], region, *(line for line in lines[2:] if line != region)]))
+    fitted, rest = people().drop(columns="income"), people(seed=1).drop(columns="income")
+    rest.to_csv(folder / "all.csv", index=False)
+    booster = GradientBoostingClassifier(n_estimators=30, random_state=0).fit(raw(fitted), fitted["repaid"])
+    _, model, X, told = imported(folder, exported(booster, raw(fitted)[:1]), "all")
+    np.testing.assert_array_equal(model.score(X) > 0.5, booster.predict_proba(raw(rest))[:, 1] > 0.5)
+    assert "raw columns (debts,owner,region:north,region:south): the labels say so" in told[0]
+
+
+def test_categories_in_another_order_are_taken_by_their_names_where_the_labels_do_not_tell_it(folder):
+    (folder / "all.yaml").write_text(SPEC.replace("[north, south]", "[south, north]"))
+    fitted, rest = people(), people(seed=1)
+    booster = GradientBoostingClassifier(n_estimators=30, random_state=0).fit(raw(fitted), fitted["repaid"])
+    content = exported(booster, raw(fitted)[:1])
+    with pytest.raises(ModelError, match=r"the rows do not tell it \(as .* with --columns and their names"):
+        imported(folder, content, "all")
+    names = (*NUMBERS, "region:north", "region:south")
+    with pytest.raises(ModelError, match="its matrix has a column sex, which the spec does not have"):
+        imported(folder, content, "all", (*names[:-1], "sex"))
+    _, model, X, _ = imported(folder, content, "all", names)
+    np.testing.assert_array_equal(model.score(X) > 0.5, booster.predict_proba(raw(rest))[:, 1] > 0.5)
+
+
 def test_a_matrix_may_leave_out_what_the_model_may_not_read(folder):
     protected = SPEC.replace("name: owner,", "name: owner, protected: true,").replace(
         ", mutable: up}\n  - {name: reg", ", mutable: none}\n  - {name: reg"
@@ -168,7 +195,7 @@ def test_a_matrix_may_leave_out_what_the_model_may_not_read(folder):
     booster = GradientBoostingClassifier(n_estimators=20).fit(fitted, people()["repaid"])
     _, model, X, told = imported(folder, exported(booster, fitted[:1]), "barred")
     np.testing.assert_array_equal(model.score(X) > 0.5, booster.predict_proba(rest)[:, 1] > 0.5)
-    assert "raw columns (income, debts)" in told[0]
+    assert "raw columns (income,debts)" in told[0]
 
 
 @pytest.mark.parametrize("trees", [20, 60])
