@@ -57,6 +57,16 @@ def test_what_stands_for_no_value_is_no_mistake_and_most_texts_are_texts(tmp_pat
     assert features["debts"].type == "categorical"
 
 
+def test_texts_for_no_value_are_no_categories_and_none_is_one(tmp_path):
+    words = ["clerk", "none", "nurse", "clerk", "none", "nurse", "clerk", "?", "nan", "Unknown"]
+    cells = [words[i % 10 if i % 3 else i % 7] for i in range(ROWS)]
+    _, features, spec = drafted(file := written(tmp_path, cells, name="job"))
+    assert features["job"].categories == ("clerk", "none", "nurse")
+    assert features["job"].missing == "clerk"
+    found = {row["job"] for row, cell in zip(read_table(file, spec).rows, cells, strict=True) if cell in words[7:]}
+    assert found == {"clerk"}
+
+
 def test_a_column_that_is_no_feature_anyway_has_no_mistake(tmp_path):
     draft, features, _ = drafted(written(tmp_path, ["x1" if i == 40 else i for i in range(ROWS)], name="id"))
     assert "id" in draft.left_out
