@@ -15,7 +15,7 @@ from onward.schemas.events import NoRecourse, Recourse
 from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.exposition import expose
 from onward.tests.support.pipeline import FEATURES
-from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
+from onward.tests.support.tape import MINUTE_MS, POOR, TIMED, Tape, tape
 
 AUDITED = [{**one, "mutable": "none", "audit": True} if one["name"] == "region" else dict(one) for one in FEATURES]
 FILLED = [{**one, "missing": "north"} if one["name"] == "region" else one for one in AUDITED]
@@ -86,11 +86,11 @@ def test_features_are_watched_from_the_spec_on_that_says_so(tmp_path):
     tale.applies("before", 0)
     for name in ("region", "grade"):
         announce(tale, feature(name, audit=True), MINUTE_MS)
-    tale.applies("after", 2 * MINUTE_MS)
+    tale.applies("after", 2 * MINUTE_MS, {**POOR, "grade": "b"})
     people = {
         tuple(sample.labels[name] for name in ("program", "feature", "group")): sample.value
         for family in text_string_to_metric_families(expose(tale.run).owned)
         for sample in family.samples
         if sample.name == "onward_audited_people_total"
     }
-    assert people == {("loan", "region", "north"): 1.0, ("loan", "grade", "a"): 1.0}
+    assert people == {("loan", "region", "north"): 1.0, ("loan", "grade", "b"): 1.0}
