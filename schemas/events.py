@@ -17,6 +17,10 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from .words.languages import first_language
+from .words.names import readable
+from .words.numbers import said
+
 UNPRINTABLE = "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
 """The control and format characters of Unicode's first plane, for a regular expression."""
 LONGEST_IDENTIFIER = 200
@@ -200,19 +204,6 @@ def set_apart(category: Value) -> str:
     return f'"{text}"' if any(char.isspace() or char.isdigit() for char in text) else text
 
 
-def as_said(value: float, target: float) -> str:
-    """A person's own number as it is said beside a target: what is measured has more digits than anybody names.
-
-    Examples
-    --------
-    >>> as_said(31.99257813, 27.2), as_said(1567.0, 1400.0), as_said(0.123456, 0.2), as_said(27.201, 27.2)
-    ('31.99', '1,567', '0.123', '27.201')
-    """
-    brief = round(value, 2) if abs(value) >= 1 else float(f"{value:.3g}")
-    is_on_its_side = brief < target if value < target else brief > target
-    return f"{brief if is_on_its_side else value:,.10g}"
-
-
 class Change(Suggested, frozen=True, gc=False):
     """One feature to change, in raw values.
 
@@ -229,7 +220,9 @@ class Change(Suggested, frozen=True, gc=False):
     >>> print(Change("employed", current="1 to 4 years", target="4 to 7 years"))
     change employed from "1 to 4 years" to "4 to 7 years"
     >>> print(Change("income", current=59, target=68, unit="kEUR", current_given=False))
-    raise income to at least 68 kEUR (the current value was not given)
+    raise income to 68 kEUR (the current value was not given)
+    >>> print(Change("monthly_income", current=59, target=68))
+    raise monthly income from 59 to 68
     """
 
     feature: str
@@ -237,18 +230,19 @@ class Change(Suggested, frozen=True, gc=False):
     target: Value
     unit: str | None = None
     current_given: bool | UnsetType = UNSET
+    at_most: Value | UnsetType = UNSET
 
     def __str__(self) -> str:
-        unit = f" {self.unit}" if self.unit else ""
+        unit, name = f" {self.unit}" if self.unit else "", readable(self.feature)
         not_given = " (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):
             if self.current_given is False:
-                return f"change {self.feature} to {set_apart(self.target)}{unit}{not_given}"
-            return f"change {self.feature} from {set_apart(self.current)} to {set_apart(self.target)}{unit}"
-        verb, at = ("raise", "least") if self.target > self.current else ("lower", "most")
+                return f"change {name} to {set_apart(self.target)}{unit}{not_given}"
+            return f"change {name} from {set_apart(self.current)} to {set_apart(self.target)}{unit}"
+        verb = "raise" if self.target > self.current else "lower"
         if self.current_given is False:
-            return f"{verb} {self.feature} to at {at} {self.target:,.10g}{unit}{not_given}"
-        return f"{verb} {self.feature} from {as_said(self.current, self.target)} to {self.target:,.10g}{unit}"
+            return f"{verb} {name} to {self.target:,.10g}{unit}{not_given}"
+        return f"{verb} {name} from {said(self.current, self.target):,.10g} to {self.target:,.10g}{unit}"
 
 
 class Step(Change, frozen=True, gc=False):
@@ -268,7 +262,9 @@ class Step(Change, frozen=True, gc=False):
 
     def __str__(self) -> str:
         named = ("after", self.easier_after), ("before", self.easier_before)
-        reasons = [f"{when} changing {' and '.join(names)}" for when, names in named if names is not UNSET]
+        reasons = [
+            f"{when} changing {' and '.join(map(readable, names))}" for when, names in named if names is not UNSET
+        ]
         return Change.__str__(self) + (f" (easier {', '.join(reasons)})" if reasons else "")
 
 
@@ -300,6 +296,8 @@ class Option(Suggested, frozen=True, gc=False):
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
     steps. ``changes`` is what they come to together.
 
+    ``text`` is what a person reads of it, in each language of the spec's words; absent where it has none.
+
     Examples
     --------
     >>> changes = Change("income", 59, 63), Change("debts", 6, 5)
@@ -327,16 +325,19 @@ class Option(Suggested, frozen=True, gc=False):
     improvement_probability: float | UnsetType = UNSET
     suits: float | UnsetType = UNSET
     steps: tuple[Step, ...] | UnsetType = UNSET
+    text: dict[str, str] | UnsetType = UNSET
 
     def __str__(self) -> str:
         return self.in_words()
 
     @property
     def actions(self) -> str:
-        """What to do, in words: the steps, numbered where there are several, else the changes.
+        """What to do, in words: those of the program, else the steps, numbered where there are several, or the changes.
 
         Of several steps of a feature the first one has the reason for its place.
         """
+        if self.text:
+            return self.text[first_language(self.text)]
         if self.steps is UNSET:
             return "; ".join(map(str, self.changes))
         told, words = set[str](), list[str]()
@@ -487,20 +488,22 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     reach. Where ``reason`` is ``apply_again``, their score is above it already, and it is promised to win a place up to
     ``until_round``, as in a recourse; else it was out of reach.
 
-    ``detail`` is a sentence for the person. ``advice`` is for the program's owners: the smallest relaxation of the spec
-    that gives the person an option. It is absent where none is known, and in events of older versions, whose ``detail``
-    holds it. ``reasons`` are those of the decision, as in ``ModelDecision``. ``scores`` is for the owners too: the
-    score that was required, and the best that the person can reach; ``detail`` holds none.
+    ``detail`` is for the person: why there is nothing, and what they could do. ``text`` is the same in each language of
+    the spec's words; absent where it has none. ``advice`` and ``scores`` are for the program's owners: the smallest
+    relaxation of the spec that gives the person an option; and which features and rules stand in the way, with the
+    score that was required and the best that the person can reach. Both are absent where nothing is known. Events of
+    older versions have in ``detail`` what is for the owners. ``reasons`` are those of the decision, as in
+    ``ModelDecision``.
 
     Examples
     --------
     >>> none = NoRecourse(
     ...     program="loans", shard=0, application="bob", step=1,
-    ...     reason="max_changes", detail="at least 2 features would change, 1 may",
+    ...     reason="max_changes", detail="We found no change that would be enough today.",
     ...     policy="posterior", policy_version="5f1c", spec="ac13", model="v1",
     ... )
     >>> print(none)
-    bob: no way forward: at least 2 features would change, 1 may
+    bob: no way forward: We found no change that would be enough today.
     """
 
     program: str
@@ -523,6 +526,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     advice: str | UnsetType = UNSET
     reasons: tuple[Reason, ...] | UnsetType = UNSET
     scores: str | UnsetType = UNSET
+    text: dict[str, str] | UnsetType = UNSET
 
     @property
     def heading(self) -> str:

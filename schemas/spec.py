@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import force_setattr
 
 from .events import ProgramName, Value
+from .words.form import LanguageTag, LanguageWords
 
 Mutable = Literal["none", "up", "down", "any"]
 FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
@@ -315,7 +316,8 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``decisions`` says who decides: ``external`` (events on the decisions topic) or ``model`` (the program's own).
     ``candidates`` is the most recourse instances to use, and ``instances`` says who may read them; ``shards`` splits
-    the program, one learner each.
+    the program, one learner each. ``words`` are what people read, by language: the path of a folder with a file a
+    language, relative to the spec, or their content. A spec that was read holds the content.
     """
 
     program: ProgramName
@@ -332,6 +334,7 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     elicitation: Elicitation | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1
     instances: Instances = Instances()
+    words: dict[LanguageTag, LanguageWords] | str | None = None
 
     @property
     def barred(self) -> tuple[str, ...]:

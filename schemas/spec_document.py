@@ -46,6 +46,8 @@ def document(spec: ProgramSpec) -> bytes:
         del fields["elicitation"]["deadline"]
     if not fields["instances"]:
         del fields["instances"]
+    if spec.words is not None:
+        fields["words"] = _plain(msgspec.to_builtins(spec.words))
     for parameters in ("generator_parameters", "cost_parameters"):
         if not policy[parameters]:
             del policy[parameters]

@@ -19,6 +19,7 @@ from .normal_form import normal_form
 from .number_text import number
 from .problems import did_you_mean
 from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior
+from .words.rules import word_violations
 from .yamltree import Path
 
 Violation = tuple[Path, str]
@@ -84,6 +85,8 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     yield from _check_rounds(spec)
     if spec.elicitation is not None:
         yield from _check_elicitation(spec, spec.elicitation)
+    for path, message in word_violations(spec):
+        yield ("words", *path), message
 
 
 def _check_feature(feature: Feature) -> Iterator[Violation]:

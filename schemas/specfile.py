@@ -9,13 +9,14 @@ them at most: YAML (``yamltree.py``), the types and names of fields (``type_erro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path as FilePath
 
 import msgspec
+from msgspec.structs import replace
 
 from .prior_file import PriorFileError, with_prior, without_prior
 from .problems import SpecProblem as SpecProblem
@@ -23,6 +24,7 @@ from .spec import ProgramSpec
 from .spec_document import sha256_of
 from .spec_rules import Violation, violations
 from .type_errors import type_errors
+from .words.file import WordsError, WordsFiles, with_words
 from .yamltree import YamlDocument
 
 MAX_BYTES = 256 * 1024
@@ -74,7 +76,7 @@ def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
 def parse_spec(data: bytes, *checks: Check, folder: FilePath = FilePath()) -> ProgramSpec | list[SpecProblem]:
     """A spec from the bytes of its YAML, or the problems of the first stage that finds any.
 
-    Its prior has a path relative to ``folder``.
+    The paths of its prior and words are relative to ``folder``.
     """
     if len(data) > MAX_BYTES:
         return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
@@ -90,8 +92,23 @@ def parse_spec(data: bytes, *checks: Check, folder: FilePath = FilePath()) -> Pr
         spec = with_prior(spec, folder)
     except PriorFileError as error:
         spec, unreadable = without_prior(spec), [(("elicitation", "prior"), str(error))]
-    violated = chain(unreadable, violations(spec), *(check(spec) for check in checks))
+    files: WordsFiles | None = None
+    try:
+        spec, files = with_words(spec, folder)
+    except WordsError as error:
+        spec = replace(spec, words=None)
+        unreadable += [(("words",), problem) for problem in error.problems]
+    violated = chain(unreadable, _in_files(violations(spec), files), *(check(spec) for check in checks))
     return _first(document.problem(path, message) for path, message in violated) or spec
+
+
+def _in_files(violated: Iterable[Violation], files: WordsFiles | None) -> Iterator[Violation]:
+    """The violations, those of words with their own file and line, where these are in files."""
+    for path, message in violated:
+        if files is not None and path[0] == "words":
+            yield ("words",), files.in_file(path[1:], message)
+        else:
+            yield path, message
 
 
 def _first(problems: Iterable[SpecProblem]) -> list[SpecProblem]:

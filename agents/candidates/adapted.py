@@ -127,7 +127,8 @@ class Adapted(ScoringGenerator):
         models = models_in_words(score)
         none = np.zeros(len(steps), dtype=np.intp)
         rows = self._scored(person[np.newaxis], none, np.arange(len(steps)), steps)
-        best = rows.score[rows.allowed].max(initial=-np.inf)
+        allowed = np.flatnonzero(rows.allowed)
+        best = rows.score[allowed].max(initial=-np.inf)
         reached, required, scores = "the constraints exclude all of them", goal.in_words(), ""
         if np.isfinite(best):
             highest, required = in_words(float(best), goal)
@@ -136,7 +137,9 @@ class Adapted(ScoringGenerator):
                 reached = f"the best needs more than {self._most_changes} changes"
         detail = f"no change of {', '.join(names)} towards one of {len(steps)} instances is an option: {reached}"
         required = f"a score above {required}{models} is required"
-        return Explanation("out_of_reach", detail, self._relaxation(person), required + scores)
+        is_nearer = best > score(person[np.newaxis]).item()
+        nearest = self._grid.targets(person, steps[allowed[[rows.score[allowed].argmax()]]])[0] if is_nearer else None
+        return Explanation("out_of_reach", detail, self._relaxation(person), required + scores, nearest)
 
     def _by_cost(self) -> Adapted:
         """The same by cost alone."""

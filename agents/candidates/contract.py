@@ -102,14 +102,16 @@ class Proposals(NamedTuple):
 class Explanation(NamedTuple):
     """Why a person has no option: the rule that excluded the last candidates, and where it does so.
 
-    ``detail`` is for the person, and holds no score. For the program's owners are ``advice``, which other rules would
-    help, and ``scores``, which one is required and which is the best.
+    All words are for the program's owners: ``detail``, what stands in the way, ``advice``, which other rules would
+    help, and ``scores``, which one is required and which is the best. ``nearest`` is the allowed target (D,) of the
+    best score, where one is known.
     """
 
     reason: str
     detail: str
     advice: str = ""
     scores: str = ""
+    nearest: Array | None = None
 
 
 class PlanSteps(NamedTuple):

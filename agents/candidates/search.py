@@ -58,10 +58,12 @@ BASES = 4
 
 
 class _Found(NamedTuple):
-    """A person's target of each arm, the best score of all allowed targets, and whether both are proven."""
+    """A person's target of each arm, the best score of all allowed targets with its target, and whether both are
+    proven."""
 
     options: dict[int, Array]
     best: float | None
+    nearest: Array | None
     proven: bool
 
 
@@ -158,7 +160,7 @@ class Search(ScoringGenerator):
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         aimed = [] if self._aimed is None else self._aimed_options(0, person, self._aimed).arm.tolist()
-        options, best, proven = self._options(person)
+        options, best, nearest, proven = self._options(person)
         if options or aimed:
             raise ValueError(f"{len(options) + len(aimed)} options are feasible for this person")
         limits = self._grid.limits(person)
@@ -182,7 +184,8 @@ class Search(ScoringGenerator):
         scores = f"a score above {required}{models} is required; the best {found}reaches {highest}{models and ' there'}"
         if best > goal.threshold:
             relaxation = "; ".join(filter(None, ("the best is enough without the margin", relaxation)))
-        return Explanation("out_of_reach", detail, relaxation, scores)
+        is_nearer = best > score(person[np.newaxis]).item()
+        return Explanation("out_of_reach", detail, relaxation, scores, nearest if is_nearer else None)
 
     # --- options that help -------------------------------------------------------------------------------------------
 
@@ -251,7 +254,7 @@ class Search(ScoringGenerator):
         best = self._grid.moved(people, self._linear.solve(people).best)
         if len(unsolved) or not np.all(self.space.allowed(best)):
             return self._searched(person)
-        return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), True)
+        return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), best[0], True)
 
     def _searched_each(self, people: Array, numbers: Indices) -> list[Targeted]:
         """The options that a search finds for each of the people with these numbers."""
@@ -273,9 +276,13 @@ class Search(ScoringGenerator):
         options: dict[int, Array] = {}
         for target, arm in zip(targets.tolist(), self._sets.arms(scored.all.steps[targets]).tolist(), strict=True):
             options.setdefault(arm, scored.all.rows[target])
-        allowed = scored.all.score[scored.all.allowed]
+        allowed = np.flatnonzero(scored.all.allowed)
         proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
-        return _Found(options, float(allowed.max()) if len(allowed) else None, proven)
+        if not len(allowed):
+            return _Found(options, None, None, proven)
+        changes = (scored.all.steps[allowed] != 0).sum(axis=1)
+        best = allowed[np.lexsort((changes, -scored.all.score[allowed]))[0]]
+        return _Found(options, scored.all.score[best].item(), scored.all.rows[best], proven)
 
     def _search(self, person: Array, limits: Limits) -> ScoredTargets:
         measure = partial(self._measured, person)

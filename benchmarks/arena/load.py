@@ -7,6 +7,7 @@ and labelled by a random linear rule. With one, the rows of ``credit.csv`` are u
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -117,7 +118,7 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
     folder.mkdir(parents=True)
     path = folder / "credit.yaml"
     packaged = resources.files("onward.environments") / "specs" / "credit.yaml"
-    path.write_text((shape or Shape()).spec(packaged.read_text()))
+    path.write_text((shape or Shape()).spec(re.sub(r"(?m)^words: .*\n", "", packaged.read_text())))
     spec = load_spec(path).spec
     codec, random = FeatureCodec(spec), np.random.default_rng(seed)
     count = max(2 * PEOPLE, 3 * spec.candidates)

@@ -19,7 +19,7 @@ from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
-from onward.benchmarks.truth.settings import FILES, spec_text
+from onward.benchmarks.truth.settings import FILES, spec_text, text_alone
 from onward.environments.population import SPEC, Population, repayment_probability
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
@@ -91,7 +91,7 @@ class Options(NamedTuple):
 
 def sources(data: Path | None, names: Sequence[str], seed: int) -> Iterator[Source]:
     """The generated population, and the named data sets of a folder."""
-    text = SPEC.read_bytes()
+    text = text_alone(SPEC)
     codec = _codec(text)
     truth = partial(_repaid, codec)
     yield Source(POPULATION, text, codec, Population(seed=seed).table(codec.spec), truth)

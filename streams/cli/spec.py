@@ -13,6 +13,7 @@ from ...schemas.draft.questions import Answers, Ask, Decisions, answers_text, re
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
+from ...schemas.words.draft import DraftedWords
 from ..errors import ModelError, UsageError, writing
 from ..printable import printable
 from ..programs.announced_spec import check_announced, spec_event
@@ -168,13 +169,15 @@ def draft(
         _tell_open(csv, drafted)
         print(drafted.text, end="")
         return 0
+    words = DraftedWords(drafted.text, output)
     try:
         with output.open("x", encoding="utf-8") as stream:
-            stream.write(drafted.text)
+            stream.write(words.spec)
     except FileExistsError:
         raise UsageError(f"{output} exists already: remove it or choose another --output") from None
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+    _write_words(words, output)
     _tell_open(csv, drafted)
     print(f"{output}: drafted from {csv}; review it, then run: onward spec check {output}", file=sys.stderr)
     return 0
@@ -194,6 +197,17 @@ def _keep(file: Path, decisions: Decisions) -> None:
     if decisions.has_new:
         with writing(file):
             file.write_text(answers_text(decisions.answers, as_json=file.suffix == ".json"), encoding="utf-8")
+
+
+def _write_words(words: DraftedWords, output: Path) -> None:
+    """Write the first words of a draft beside it, unless there are some; say where these are another program's."""
+    if words.file is not None:
+        with writing(words.file):
+            words.file.parent.mkdir(parents=True)
+            words.file.write_text(words.text, encoding="utf-8")
+    if words.fault is not None:
+        line = f"{output}: the words beside it are not used, as they do not fit: {words.fault}"
+        print(printable(line), file=sys.stderr)
 
 
 def _tell_open(csv: Path, drafted: Draft) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.progress import track
 
 from ...schemas.events import NoRecourse, Recourse
 from ..errors import UsageError
-from ..printable import answer_in_words, printable
+from ..printable import answer_in_words, in_language, printable
 from .display.words import counted
 from .flags.parsing import CommandParser
 
@@ -39,6 +40,7 @@ def run(args: Sequence[str]) -> int:
     parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
     parser.add_argument("--id", metavar="COLUMN", help="column with people's names (default: the row's number, from 0)")
     parser.add_argument("--options", type=int, metavar="N", help="the most options of a person (default: the spec's)")
+    parser.add_argument("--language", metavar="TAG", help="language of the spec's words to print (default: English)")
     parser.add_argument("--json", action="store_true", help="one event a line, as a worker publishes it")
     parser.add_argument(
         "--ask", metavar="NAME", help="ask this person which plans they would take: the spec has `elicitation`"
@@ -51,28 +53,33 @@ def run(args: Sequence[str]) -> int:
 
     if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
         raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
-    program = Program(assemble(read_spec(options.spec, options.options)))
+    loaded = read_spec(options.spec, options.options)
+    languages = sorted(loaded.spec.words or ())
+    if options.language is not None and options.language not in languages:
+        known = ", ".join(languages) or "none"
+        raise UsageError(f"--language {options.language}: the spec has no such words; there are {known}")
+    program = Program(assemble(loaded))
     tell_unprotected(options.spec)
     tell_cautions(options.spec)
     people = program.read_valid(options.people, id=options.id)
     for problem in people.problems:
         print(f"onward: {printable(str(problem))}", file=sys.stderr)
     if options.ask is not None:
-        ask(program, options.ask, people, as_json=options.json)
+        ask(program, options.ask, people, as_json=options.json, language=options.language)
         return UsageError.exit_code if people.problems else 0
     answers, errors = [], Console(stderr=True)
     everybody, title = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
     for answer in track(everybody, title, console=errors, transient=True, disable=silent):
-        print(_shown(answer, as_json=options.json))
+        print(_shown(answer, as_json=options.json, language=options.language))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
     errors.out(summary, highlight=False)
     return UsageError.exit_code if people.problems else 0
 
 
-def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool) -> None:
+def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool, language: str | None = None) -> None:
     """Ask one person on standard error, read their answers from standard input, and print what to tell them.
 
     Raise ``UsageError`` where there is no such person.
@@ -81,7 +88,8 @@ def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool) -> N
         raise UsageError(f"--ask: nobody who can be used is named {name!r}")
     elicitation = program.elicit_read(name, people.people[name])
     while (question := elicitation.question) is not None:
-        for line in str(question).split("\n"):
+        told = dataclasses.replace(question, options=in_language(question.options, language))
+        for line in str(told).split("\n"):
             _say(printable(line))
         try:
             elicitation.answer(_picked(len(question.options)))
@@ -91,7 +99,7 @@ def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool) -> N
     if elicitation.recourse is None:
         _say(f"{printable(name)}: approved: there is nothing to ask")
         return
-    print(_shown(elicitation.recourse, as_json=as_json))
+    print(_shown(elicitation.recourse, as_json=as_json, language=language))
     if elicitation.regret is not None:
         _say(f"this is what suits you best, as far as {counted(len(elicitation.answers), 'answer')} can tell")
 
@@ -113,5 +121,5 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr)
 
 
-def _shown(answer: Recourse | NoRecourse, *, as_json: bool) -> str:
-    return msgspec.json.encode(answer).decode() if as_json else f"{answer_in_words(answer)}\n"
+def _shown(answer: Recourse | NoRecourse, *, as_json: bool, language: str | None = None) -> str:
+    return msgspec.json.encode(answer).decode() if as_json else f"{answer_in_words(answer, language)}\n"

@@ -6,6 +6,7 @@ A decision, a round and a timer end in ``answer_people``. An answer is a recours
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import FilledValues
-from ...schemas.events import ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step
+from ...schemas.events import Change, ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step
 from ...schemas.headers import format_time
 from ...schemas.not_given import NOT_GIVEN_GROUP
+from ...schemas.words.texts import NoWay
 from ..journal.entries import CaseKey, JournalPosition
 from ..programs.plan_steps import steps_of
 from ..programs.program import Program
@@ -41,7 +43,7 @@ PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""
 
 Refusal = tuple[str, str]
-"""The reason why a person gets no options, and a sentence."""
+"""The reason why a person gets no options, and what it is about, for the program's owners; empty where that is all."""
 
 
 class DecidedCase(NamedTuple):
@@ -107,8 +109,8 @@ class Terms:
         """Where the execution probabilities of an answer come from: also picks teach them where costs are sampled."""
         return "learned" if learned_preferences(fold.state, *shard.key) else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
-        """More fields of the answer: of a recourse, or of ``none``, which has no options."""
+    def extra_fields(self, person: DecidedCase, none: str | None) -> Mapping[str, Any]:
+        """More fields of the answer: of a recourse, or where there are no options for the reason ``none``."""
         return {}
 
     def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
@@ -188,13 +190,15 @@ def options_as_read(
     """
     program, points = model.program, assessment.rejected_batch.points
     is_learned, promises, plans_steps = source == "learned", program.promises, model.generator.plans_steps()
-    options: list[Option] = []
+    texts, options = program.texts, list[Option]()
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for place, (id, option) in enumerate(selected):
+        changes = program.changes(assessment.values, assessment.changed, option.index, option.point)
+        steps = _steps(model, assessment, option.point) if plans_steps else UNSET
         options.append(
             Option(
                 candidate=str(option.arm),
-                changes=program.changes(assessment.values, assessment.changed, option.index, option.point),
+                changes=changes,
                 cost=option.cost,
                 execution_probability=option.execution,
                 propensity=option.propensity,
@@ -206,7 +210,8 @@ def options_as_read(
                 if model.objective.aims
                 else UNSET,
                 suits=UNSET if suits is None else suits.item(place),
-                steps=_steps(model, assessment, option.point) if plans_steps else UNSET,
+                steps=steps,
+                text=texts.option(changes, steps),
             )
         )
     return tuple(options)
@@ -257,9 +262,12 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
             shard, _observed_options(person, program), [(option.arm, option.propensity) for option in selected]
         )
     # Step 3: publish the answer, and count the step.
-    answer = _recourse(person, shard, selected, terms, fold) if selected else _no_recourse(person, shard, terms, fold)
-    if fields := terms.extra_fields(person, answer if isinstance(answer, NoRecourse) else None):
-        answer = replace(answer, **fields)
+    if selected:
+        answer: Recourse | NoRecourse = _recourse(person, shard, selected, terms, fold)
+        if fields := terms.extra_fields(person, None):
+            answer = replace(answer, **fields)
+    else:
+        answer = _no_recourse(person, shard, terms, fold)
     fold.emit(answer, recourse_id(case.key), case.time_ms, program.name, case.shard)
     if program.audited and person.assessment is not None:
         fold.effects.audited += _audited(person.assessment, answer, program)
@@ -364,16 +372,30 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, why.reason)
+    fields = terms.extra_fields(person, why.reason)
+    detail, text = program.texts.none(_no_way(why, person, program, fields))
     return NoRecourse(
         program=program.name,
         shard=shard.number,
         application=case.key.application,
         step=shard.step,
         reason=why.reason,
-        detail=why.detail,
+        detail=detail,
         applicant=case.applicant,
         advice=why.advice or UNSET,
-        scores=why.scores or UNSET,
+        scores="; ".join(filter(None, (why.detail, why.scores))) or UNSET,
         reasons=_told(person),
+        text=text,
+        **fields,
         **model.signature,
     )
+
+
+def _no_way(why: Explanation, person: DecidedCase, program: Program, fields: Mapping[str, Any]) -> NoWay:
+    """What is said to somebody without options, whose answer has these ``fields`` of the program's terms."""
+    nearest: Sequence[Change] = ()
+    if why.nearest is not None and person.assessment is not None:
+        own = person.assessment
+        nearest = program.changes_to(own.values, own.options.person, why.nearest)
+    expires_at, is_round = fields.get("expires_at"), "target_score" in fields
+    return NoWay(why.reason, nearest, None if expires_at is None else date.fromisoformat(expires_at[:10]), is_round)

@@ -54,7 +54,10 @@ def steps_of(
     for at, number in enumerate(feature.tolist()):
         known, target = program.spec.features[number], program.codec.value(number, targets[at, number].item())
         first_of_absent = False if number in given else UNSET
-        steps.append(Step(known.name, now[number], target, known.unit, first_of_absent, *reasons[at]))
+        after, before = reasons[at]
+        steps.append(
+            Step(known.name, now[number], target, known.unit, first_of_absent, easier_after=after, easier_before=before)
+        )
         now[number] = target
         given.discard(number)
     return tuple(steps)

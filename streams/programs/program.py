@@ -30,6 +30,7 @@ from ...schemas.events import Change, ExecutionSource, ImprovementSource, Value
 from ...schemas.kinds import WatermarkName
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document, sha256_of, spec_of
+from ...schemas.words.texts import Texts
 from ..durations import milliseconds
 from ..journal.entries import journal_key
 from .arms import Arms, numbered
@@ -281,6 +282,16 @@ class Program:
         """A hash of everything that decides how this program picks, except what it has learned: the choice, its
         revision and parameters, the rest of the policy, and the first model with its instances."""
         return policy_version(self.spec, self.nu, self.bundle.manifest_sha256, len(self.points))
+
+    @cached_property
+    def texts(self) -> Texts:
+        """What its people read."""
+        return Texts(self.spec)
+
+    def changes_to(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
+        """The changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
+        changed = self.codec.changed_codes(person[np.newaxis], target[np.newaxis])
+        return self.changes(values, changed, 0, 0)
 
     @cached_property
     def audited(self) -> tuple[int, ...]:

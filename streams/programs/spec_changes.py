@@ -141,7 +141,9 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
             return None
         case ("retention", "undecided"):
             return ROUNDS if rounds else None
-        case ("constraints", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for") | ("instances", _):
+        case ("constraints" | "words", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for"):
+            return None
+        case ("instances", _):
             return None
         case ("policy", "window" | "goal_parameters", _):
             return None

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from ....environments.rounds import Point
+from ....schemas.events import Recourse
+from ....schemas.words.numbers import locale_of
 from ...advice import MANY_CHANGES
 from ...errors import writing
 from ..worlds.sections import Line, Plot
@@ -37,7 +40,7 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
         summary=view.summary,
         outcome=outcome_in_words(view.summary),
         without_way=list(without_way(view.summary)),
-        examples=[str(recourse).splitlines() for recourse in view.summary.examples],
+        examples=list(map(_example, view.summary.examples)),
         many_changes=MANY_CHANGES,
         mean=mean,
         percentage=percentage,
@@ -48,6 +51,30 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
     with writing(path, "the report "):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
+
+
+class _Text(NamedTuple):
+    """A line of an example, and its language and direction; empty for those of its own."""
+
+    words: str
+    language: str = ""
+    direction: str = ""
+
+
+def _example(recourse: Recourse) -> Sequence[_Text]:
+    """What a person is told: the options in every language of the program's words, else in English."""
+    heading, *options = str(recourse).splitlines()
+    texts = [option.text for option in recourse.options if option.text]
+    if not texts:
+        return [_Text(heading), *map(_Text, options)]
+    return [
+        _Text(heading),
+        *(
+            _Text(f"{place}. {words}", tag, locale_of(tag).text_direction)
+            for tag in texts[0]
+            for place, words in enumerate((text[tag] for text in texts), 1)
+        ),
+    ]
 
 
 def _reward(curves: Curves) -> Plot:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
@@ -30,10 +31,11 @@ from ...programs.spec_check import load_program_spec
 from ...programs.training.improvement import fit_improvement, measured_improvement
 from ...programs.training.margin import retrained, smallest_margin
 from ...programs.training.unsaved_program import unsaved_program
-from .spec_yaml import spec_yaml
+from .spec_yaml import spec_yaml, words_yaml
 
 SPEC_FILE = "spec.yaml"
 MODEL_FOLDER = "model"
+WORDS_FOLDER = "words"
 MAX_NAME_CHARACTERS = 63
 ARTEFACT_SEED = 0
 REFERENCE_PEOPLE = 500
@@ -114,7 +116,17 @@ def _margin(
 
 
 def write_spec(path: Path, spec: ProgramSpec) -> Path:
-    """Write a spec to a new file; ``UsageError`` when it cannot be written."""
-    with writing(path), path.open("x", encoding="utf-8") as stream:
-        stream.write(spec_yaml(spec))
+    """Write a spec to a new file, and its words beside it; ``UsageError`` when they cannot be written."""
+    if isinstance(spec.words, dict):
+        for tag, words in spec.words.items():
+            _write(path.parent / WORDS_FOLDER / f"{tag}.yaml", words_yaml(words))
+        spec = msgspec.structs.replace(spec, words=WORDS_FOLDER)
+    return _write(path, spec_yaml(spec))
+
+
+def _write(path: Path, text: str) -> Path:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
     return path

@@ -1,4 +1,4 @@
-"""Writes a program spec as the YAML that a person would write."""
+"""Writes a program spec, and its words, as the YAML that a person would write."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from ....schemas.spec import ProgramSpec
+from ....schemas.words.form import LanguageWords
 
 ALWAYS_WRITTEN = {"policy", "choice", "cost", "window", "steps", "decisions"}
 """Fields that are written even where they have their default, because readers look for them."""
@@ -24,6 +25,15 @@ def spec_yaml(spec: ProgramSpec) -> str:
         for flat in value if name == "features" else [value]:
             if isinstance(flat, CommentedMap):
                 flat.fa.set_flow_style()
+    return _dumped(tree)
+
+
+def words_yaml(words: LanguageWords) -> str:
+    """The words of a language as YAML."""
+    return _dumped(_plain(words))
+
+
+def _dumped(tree: Any) -> str:
     yaml = YAML()
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ....agents.choices.questions import Belief
 from ....schemas.encoding import Problem
-from ....schemas.events import ExecutionSource, NoRecourse, Question
+from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
 from ..answers import DecidedCase, Terms, answer_people, recourse_id
@@ -69,7 +69,7 @@ class QuestionTerms(Terms):
         """Learned where others had answered before the person was asked."""
         return "learned" if person.elicited is not None and person.elicited.believed else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: DecidedCase, none: str | None) -> Mapping[str, Any]:
         """The regret, and the answers on which a recourse rests."""
         if none is not None or person.elicited is None:
             return {}

@@ -15,7 +15,7 @@ from ....agents.options import OptionBatch
 from ....agents.reached import reaches_score
 from ....agents.reasons import MOST_REASONS
 from ....schemas.encoding import Problem
-from ....schemas.events import APPLY_AGAIN, ExecutionSource, NoRecourse, PromiseStatus, Reason
+from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus, Reason
 from ....schemas.headers import format_time
 from ...programs.reasons import PersonReasons
 from ..answers import DecidedCase, Refusal, Terms, answer_people, no_options, publish_decision
@@ -88,18 +88,15 @@ class RoundTerms(Terms):
         """Those of rounds follow from difficulties, which are learned from people who come back."""
         return "learned" if self.rounds.learners.difficulty.has_learned else shard.execution_source
 
-    def extra_fields(self, person: DecidedCase, none: NoRecourse | None) -> Mapping[str, Any]:
+    def extra_fields(self, person: DecidedCase, none: str | None) -> Mapping[str, Any]:
         """The score to reach, or that a person has already, and its rounds; nothing for those who did not compete.
 
-        Who cannot reach it reads what it is.
+        Who cannot reach it reads that it is one of rounds to come.
         """
         closing = self.closing
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
-        if none is not None and none.reason != APPLY_AGAIN:
-            if person.refusal is not None:
-                return {}
-            later = "the score to reach is the one that is expected to be enough in later rounds"
-            return {**fields, "detail": f"{none.detail}; {later}"}
+        if none is not None and none != APPLY_AGAIN:
+            return {} if person.refusal is not None else fields
         if none is not None and self._expires_ms is not None:
             fields["expires_at"] = format_time(self._expires_ms)
         return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
@@ -212,7 +209,7 @@ def _refusal(member: Member, terms: RoundTerms) -> Refusal | None:
         return NO_SCORE.reason, NO_SCORE.detail
     score, goal = member.score, terms.closing.goal
     if goal is not None and score > goal:
-        return APPLY_AGAIN, "the score is above the next goal already: apply again unchanged"
+        return APPLY_AGAIN, "the score is above the next goal already"
     return None
 
 

@@ -176,7 +176,7 @@ def test_the_detail_names_the_features(changes: dict[str, Any], explanation: tup
 def test_features_that_bind_together_are_all_named() -> None:
     points = np.array([[0.0, 0.5, 1.0, 0.0, 1.0], [0.5, 0.0, 1.0, 0.0, 1.0]])
     instances = one_instance([], instances=points, valid=np.array([True, True]), mutable=("up", "up", "any", "any"))
-    reason, detail, _, _ = instances.explain(PERSON)
+    reason, detail, *_ = instances.explain(PERSON)
     assert reason == "direction"
     assert detail.endswith(" needs a change of age or income in a direction that is not allowed")
 
@@ -184,7 +184,7 @@ def test_features_that_bind_together_are_all_named() -> None:
 def test_a_feature_that_binds_alone_is_named_alone() -> None:
     points = np.array([[0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 1.0, 0.0, 1.0]])
     instances = one_instance([], instances=points, valid=np.array([True, True]), mutable=("up", "up", "any", "any"))
-    reason, detail, _, _ = instances.explain(PERSON)
+    reason, detail, *_ = instances.explain(PERSON)
     assert reason == "direction"
     assert detail.endswith(" needs a change of age in a direction that is not allowed")
 

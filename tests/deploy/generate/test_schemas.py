@@ -157,7 +157,7 @@ def test_published_headers_fit_their_schema():
     given = {name: value.decode() for name, value in headers} | {
         "onward_position": "1.0",
         "onward_generation": "1",
-        "onward_engine": "17.0",
+        "onward_engine": "18.0",
     }
     check = validator(ASYNCAPI["components"]["messages"]["recourse"]["headers"])
     check.validate(given)

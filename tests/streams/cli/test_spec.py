@@ -11,6 +11,7 @@ from onward.streams.cli import main
 from onward.streams.cli.spec import check, draft
 from onward.streams.errors import UsageError
 from onward.streams.programs.spec_check import load_program_spec
+from onward.tests.support.packaged_specs import text_alone
 
 ROOT = Path(__file__).parents[3]
 CREDIT = ROOT / "environments" / "specs" / "credit.yaml"
@@ -26,7 +27,7 @@ def test_check_summarises_a_good_spec_in_one_line(capsys):
 
 def test_check_names_the_numbers_that_people_may_be_told_to_change_by_any_amount(tmp_path, capsys):
     spec = tmp_path / "credit.yaml"
-    text = CREDIT.read_text()
+    text = text_alone(CREDIT)
     spec.write_text(text.replace("bounds: [0, 36]", "bounds: [0, 36], max_change: 6"))
     for file, told in ((CREDIT, True), (spec, False)):
         assert check([file]) == 0
@@ -39,7 +40,7 @@ def test_check_names_the_numbers_that_people_may_be_told_to_change_by_any_amount
 )
 def test_check_asks_for_applicants_where_somebody_may_come_back(added, is_told, tmp_path, capsys):
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    spec.write_text(f"{text_alone(CREDIT)}{added}\n")
     assert check([spec]) == 0
     assert ("applications need an `applicant`" in capsys.readouterr().err) is is_told
 
@@ -47,7 +48,7 @@ def test_check_asks_for_applicants_where_somebody_may_come_back(added, is_told, 
 def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, capsys):
     """YAML can spell any character."""
     spec = tmp_path / "spec.yaml"
-    spec.write_text(CREDIT.read_text() + '"\\e[2J": 1\npolicy: {choice: "\\e]0;x\\a"}\n')
+    spec.write_text(text_alone(CREDIT) + '"\\e[2J": 1\npolicy: {choice: "\\e]0;x\\a"}\n')
     assert check([spec]) == 2
     told = capsys.readouterr()
     assert "\\x1b[2J" in told.err
@@ -69,7 +70,7 @@ def test_what_is_wrong_in_a_spec_cannot_give_orders_to_the_terminal(tmp_path, ca
 )
 def test_check_tells_of_rows_that_may_not_score_what_is_asked_for(added, is_told, tmp_path, capsys):
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"{CREDIT.read_text()}{added}\ninstances: {{publish: true}}\n")
+    spec.write_text(f"{text_alone(CREDIT)}{added}\ninstances: {{publish: true}}\n")
     assert check([spec]) == 0
     assert ("generator `instances` proposes rows of the data as they are, and " in capsys.readouterr().err) is is_told
 
@@ -77,7 +78,7 @@ def test_check_tells_of_rows_that_may_not_score_what_is_asked_for(added, is_told
 def with_sex(tmp_path, fields):
     spec = tmp_path / "spec.yaml"
     feature = f"  - {{name: sex, type: categorical, categories: [female, male]{fields}}}\n"
-    spec.write_text(CREDIT.read_text().replace("features:\n", f"features:\n{feature}", 1))
+    spec.write_text(text_alone(CREDIT).replace("features:\n", f"features:\n{feature}", 1))
     return spec
 
 
@@ -119,7 +120,7 @@ def test_check_tells_of_what_looks_personal_and_may_be_changed(tmp_path, capsys,
 )
 def test_the_summary_tells_of_rounds_and_promises(added, told, tmp_path, capsys):
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"{CREDIT.read_text()}{added}\n")
+    spec.write_text(f"{text_alone(CREDIT)}{added}\n")
     assert check([spec]) == 0
     assert told in capsys.readouterr().out
 
@@ -148,7 +149,7 @@ def test_the_summary_tells_of_rounds_and_promises(added, told, tmp_path, capsys)
 )
 def test_check_reports_all_types_together_and_then_all_rules(replaced, policy, problems, tmp_path, capsys):
     bad = tmp_path / "bad.yaml"
-    bad.write_text(f"{CREDIT.read_text().replace(*replaced)}policy: {policy}\n")
+    bad.write_text(f"{text_alone(CREDIT).replace(*replaced)}policy: {policy}\n")
     assert check([CREDIT, bad]) == 2
     streams = capsys.readouterr()
     assert streams.out.count("\n") == 1
@@ -174,7 +175,7 @@ def test_check_reports_all_types_together_and_then_all_rules(replaced, policy, p
 )
 def test_check_knows_the_choices_and_their_parameters(policy, column, problem, tmp_path, capsys):
     spec = tmp_path / "spec.yaml"
-    lines = CREDIT.read_text().splitlines()
+    lines = text_alone(CREDIT).splitlines()
     spec.write_text("\n".join([*lines, f"policy: {policy}"]))
     assert check([spec]) == 2
     assert capsys.readouterr().err == f"{spec}:{len(lines) + 1}:{column}: {problem}\n"
@@ -184,7 +185,7 @@ def test_the_examples_of_the_page_pass_the_whole_check(tmp_path, capsys):
     whole, with_rounds = tmp_path / "loan.yaml", tmp_path / "rounds.yaml"
     examples = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "reference" / "spec.md").read_text(), re.DOTALL)
     whole.write_text(examples[0])
-    with_rounds.write_text(CREDIT.read_text() + examples[1])
+    with_rounds.write_text(text_alone(CREDIT) + examples[1])
     assert check([whole, with_rounds]) == 0, capsys.readouterr().err
 
 
@@ -202,7 +203,8 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
     told = capsys.readouterr().err.splitlines()
     assert told[:-1] == printed.err.splitlines()
     assert told[-1].startswith(f"{spec}: drafted from {data}; review it")
-    assert spec.read_text() == printed.out
+    assert spec.read_text().startswith(printed.out + "words: words  # ")
+    assert (tmp_path / "words" / "en.yaml").read_text().endswith("features:\n  income:\n    name: Income\n")
     spec.write_text(printed.out.replace("desired: undecided", "desired: 1").replace("mutable: none", "mutable: up"))
     assert check([spec]) == 0
     with pytest.raises(UsageError, match="exists already"):
@@ -211,6 +213,17 @@ def test_draft_writes_a_good_spec_and_never_over_a_file(tmp_path, capsys):
         draft(data, "z", None)
     with pytest.raises(UsageError, match="cannot be written"):
         draft(data, "y", tmp_path / "absent" / "spec.yaml")
+
+
+def test_words_of_another_program_are_not_taken_and_not_touched(tmp_path, capsys):
+    data, words = tmp_path / "data.csv", tmp_path / "words" / "en.yaml"
+    data.write_text("income;y\n1;0\n2;1\n")
+    words.parent.mkdir()
+    words.write_text("features: {debts: {name: Your debts}}\n")
+    assert draft(data, "y", tmp_path / "spec.yaml") == 0
+    assert f"the words beside it are not used, as they do not fit: {words}:1: features.debts" in capsys.readouterr().err
+    assert "\nwords:" not in (tmp_path / "spec.yaml").read_text()
+    assert words.read_text() == "features: {debts: {name: Your debts}}\n"
 
 
 def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
@@ -296,7 +309,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
 )
 def test_check_says_what_rounds_and_promises_lack(added, problem, tmp_path, capsys):
     bad = tmp_path / "bad.yaml"
-    bad.write_text(f"{CREDIT.read_text()}{added}\n")
+    bad.write_text(f"{text_alone(CREDIT)}{added}\n")
     assert check([bad]) == 2
     assert problem in capsys.readouterr().err
 
@@ -349,13 +362,14 @@ def test_the_example_of_the_readme_is_drafted_trained_and_answered_without_an_ed
     capsys.readouterr()
     assert main(["suggest", str(data), "--spec", str(spec)]) == 0
     told = capsys.readouterr().out
-    assert "raise income from" in told
-    assert "lower debts from" in told
+    assert "Raise income: from" in told
+    assert "Lower debts: from" in told
 
 
 def against(program, old, new):
     """Check the spec of a program, one text of it replaced, against what it was."""
     spec, changed = program / "spec.yaml", program / "changed.yaml"
+    spec.write_text(text_alone(spec))
     assert spec.read_text().count(old) == 1
     changed.write_text(spec.read_text().replace(old, new))
     return main(["spec", "check", str(changed), "--against", str(spec)])

@@ -11,6 +11,7 @@ import onward
 from onward.streams.cli import main
 from onward.streams.programs.former_methods import FORMER
 from onward.streams.programs.spec_check import ROOMS
+from onward.tests.support.packaged_specs import text_alone
 
 CREDIT = Path(__file__).parents[3] / "environments" / "specs" / "credit.yaml"
 NAMED = [(field, name, instead) for (_, field), names in FORMER.items() for name, instead in names.items()]
@@ -33,7 +34,7 @@ def test_a_spec_with_its_name_is_refused(
     field: str, name: str, instead: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = tmp_path / "spec.yaml"
-    spec.write_text(f"{CREDIT.read_text()}policy: {{{field}: {name}}}\n")
+    spec.write_text(f"{text_alone(CREDIT)}policy: {{{field}: {name}}}\n")
     says = f"policy.{field}: {name!r} was a {field} for comparisons and left Onward: use `{instead}`"
     state = ["--state-dir", str(tmp_path), "--brokers", "localhost:1"]
     for command in (["spec", "check", str(spec)], ["worker", "--spec", str(spec), *state]):

@@ -16,6 +16,7 @@ from onward.streams.cli.worlds.people import PeopleWorld
 from onward.streams.errors import UsageError
 from onward.streams.programs.training import margin
 from onward.streams.settings import DemoSettings
+from onward.tests.support.packaged_specs import text_alone
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def people(policies: tuple[str, ...] = ("protoar",), **settings) -> PeopleWorld:
 def built(loans: Path, policy: str, *policies: str) -> PeopleWorld:
     spec = loans.with_name("loans.yaml")
     published = "instances: {publish: true}\n" if "instances" in policy else ""
-    spec.write_text(f"{SPEC.read_text()}policy: {policy}\n{published}")
+    spec.write_text(f"{text_alone(SPEC)}policy: {policy}\n{published}")
     return people(policies or ("protoar",), data=loans, spec=spec)
 
 

@@ -18,6 +18,7 @@ from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import copy_bundle
 from onward.streams.programs.training.train import ESTIMATORS, train
+from onward.tests.support.packaged_specs import text_alone
 
 PLAIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0, generator="adapted", objective="cost")
 """Measuring a margin takes 20 more models and a prior 18; test_margin.py and test_improvement.py do."""
@@ -112,7 +113,7 @@ def test_too_few_rows_of_one_label_are_a_usage_error(data, tmp_path):
 
 def test_a_threshold_nobody_reaches_is_a_usage_error(data, tmp_path):
     strict = tmp_path / "strict.yaml"
-    strict.write_text(SPEC.read_text().replace("manifest.json,", "manifest.json, threshold: 0.9999,"))
+    strict.write_text(text_alone(SPEC).replace("manifest.json,", "manifest.json, threshold: 0.9999,"))
     with pytest.raises(UsageError, match=r"accepts none of the 300 rows .* lower model\.threshold \(0\.9999\)"):
         train(data, load_spec(strict), tmp_path / "model", estimator="logistic_regression", seed=0)
 
@@ -120,7 +121,7 @@ def test_a_threshold_nobody_reaches_is_a_usage_error(data, tmp_path):
 def test_instances_that_break_a_constraint_are_left_out(data, tmp_path):
     narrow = tmp_path / "narrow.yaml"
     rule = "  rules:\n    - {if: {feature: savings, at_least: 0}, then: {feature: savings, at_least: 5000}}\nlabel:"
-    narrow.write_text(SPEC.read_text().replace("label:", rule) + "policy: {generator: adapted}\n")
+    narrow.write_text(text_alone(SPEC).replace("label:", rule) + "policy: {generator: adapted}\n")
     train(data, load_spec(narrow), tmp_path / "model", estimator="logistic_regression", seed=0)
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert min(row["savings"] for row in bundle.instances) >= 5000

@@ -1,0 +1,80 @@
+"""A first guess of a words file, from a drafted spec: the names of its columns, made readable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from ..draft.yaml_text import text as quoted
+from ..spec import Feature, ProgramSpec
+from ..yamltree import YamlDocument
+from .file import MAX_WORDS_BYTES, WordsError, with_words
+from .languages import ENGLISH
+from .rules import word_violations
+from .texts import guessed_feature
+
+FOLDER = "words"
+FILE = f"{ENGLISH}.yaml"
+SPEC_LINE = f"words: {FOLDER}  # what people read: {FOLDER}/{FILE}, and other languages beside it\n"
+HEAD = """\
+# What people read, in English: a first guess from the names of columns. Write names that a person understands, and what
+# people do, as in {name: Your savings, up: save more, value: {money: EUR}}. The same in German goes into de.yaml.
+features:
+"""
+
+
+class DraftedWords:
+    """The words beside a drafted spec at ``output``, or those that lie there already, where they fit it.
+
+    ``file`` is the one to write, None where there are words; ``fault`` says why these do not fit, None where they do.
+    """
+
+    def __init__(self, drafted: str, output: Path) -> None:
+        spec = msgspec.convert(YamlDocument((drafted + SPEC_LINE).encode()).value, ProgramSpec)
+        folder = output.parent / FOLDER
+        self.file: Path | None = None
+        self.fault: str | None = None
+        self.text = ""
+        if folder.exists():
+            self.fault = next(_faults(spec, output.parent), None)
+        else:
+            self.file, self.text = folder / FILE, _text(spec.features)
+        self.spec = drafted if self.fault is not None else drafted + SPEC_LINE
+
+
+def _faults(spec: ProgramSpec, folder: Path) -> Iterator[str]:
+    try:
+        read, files = with_words(spec, folder)
+    except WordsError as error:
+        yield from error.problems
+        return
+    assert files is not None, "the spec names a folder"
+    yield from (files.in_file(path, message) for path, message in word_violations(read))
+
+
+def _text(features: Iterable[Feature]) -> str:
+    """The words of all features that people may be asked to change one day; of many, of those that may change now."""
+    told = [feature for feature in features if not feature.protected]
+    for some in (told, [feature for feature in told if feature.mutable != "none"], list[Feature]()):
+        text = HEAD + "".join(map(_lines, some)) if some else HEAD.replace("features:", "features: {}")
+        if len(text.encode()) <= MAX_WORDS_BYTES:
+            return text
+    raise AssertionError("no feature needs no words")
+
+
+def _lines(feature: Feature) -> str:
+    own = guessed_feature(feature)
+    lines = f"  {quoted(feature.name)}:\n    name: {_phrase(own.name)}\n"
+    verbs = {"up": own.up, "down": own.down, "to": own.to}
+    lines += "".join(f"    {name}: {_phrase(verb)}\n" for name, verb in verbs.items() if verb)
+    if own.values:
+        values = ", ".join(f"{quoted(value)}: {quoted(name)}" for value, name in own.values.items())
+        lines += f"    values: {{{values}}}\n"
+    return lines
+
+
+def _phrase(text: str) -> str:
+    """A phrase without quotes, where it is of plain words."""
+    return text if " " in text and all(word.isalpha() and word.isascii() for word in text.split(" ")) else quoted(text)

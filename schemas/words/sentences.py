@@ -1,0 +1,48 @@
+"""Onward's own sentences, a file a language, and those of a program that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+from ..yamltree import YamlDocument
+from .form import Sentences
+
+FOLDER = Path(__file__).with_name("sentences")
+
+
+def own_sentences(tag: str) -> Mapping[str, str]:
+    """Onward's sentences in a language, by their names; none where it has none.
+
+    ``de-CH`` reads those of ``de``.
+    """
+    return _own(tag.partition("-")[0])
+
+
+@cache
+def _own(language: str) -> Mapping[str, str]:
+    file = FOLDER / f"{language}.yaml"
+    if not file.is_file():
+        return {}
+    document = YamlDocument(file.read_bytes())
+    assert not document.problems, f"{file} is ours"
+    own: Mapping[str, str] = document.value
+    return own
+
+
+def sentences_of(tag: str, replaced: Sentences) -> Mapping[str, str]:
+    """All sentences of a language, those of a program in place of Onward's."""
+    return {**own_sentences(tag), **replaced}
+
+
+def placeholders(text: str) -> list[str]:
+    """What a text has filled in, such as ``name`` of ``{name}``. Raise ``ValueError`` for a brace of another kind."""
+    names = []
+    for _, name, spec, conversion in Formatter().parse(text):
+        if name is not None:
+            if not name.isidentifier() or spec or conversion:
+                raise ValueError(f"{{{name}}} is no name")
+            names.append(name)
+    return names

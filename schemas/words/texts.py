@@ -1,0 +1,203 @@
+"""Answers in the words of their program: the one place where sentences for people are made.
+
+    texts = Texts(spec)
+    texts.option(changes)      # {"de": "Mehr sparen: von 300 € auf 1.200 €.", "en": "Save more: from €300 to €1,200."}
+    texts.none(NoWay("out_of_reach"))
+
+A text names no column, no score and no probability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from ..events import APPLY_AGAIN, Change, Value
+from ..spec import Feature, ProgramSpec
+from .form import FeatureWords, LanguageWords, ValueKind
+from .languages import ENGLISH, first_language
+from .names import capitalised, readable
+from .numbers import date_format, locale_of, number_format, said
+from .sentences import sentences_of
+
+ByLanguage = dict[str, str]
+"""A text in each language of a program, by its tag."""
+
+APPLIED_TWICE = "applied_twice"
+NO_SCORE = "no_score"
+SENTENCES: Mapping[str, str] = {
+    "out_of_reach": "none.out_of_reach",
+    "would_not_help": "none.would_not_help",
+    "no_allowed_change": "none.no_allowed_change",
+    "immutable": "none.no_allowed_change",
+    NO_SCORE: "none.no_score",
+    APPLIED_TWICE: "none.applied_twice",
+}
+"""What people read of a reason why they get no option; of any other one ``none.other``."""
+COME_AGAIN = frozenset({APPLY_AGAIN, APPLIED_TWICE})
+"""Reasons that say all that there is to do."""
+
+
+class NoWay(NamedTuple):
+    """Why somebody gets no option.
+
+    ``nearest`` are the changes that came nearest. ``until`` is the day until which somebody may apply again as they
+    are. ``is_round`` says that the score to reach is one of rounds to come.
+    """
+
+    reason: str
+    nearest: Sequence[Change] = ()
+    until: date | None = None
+    is_round: bool = False
+
+
+class Texts:
+    """The texts of a program's answers, in every language of its words.
+
+    Without words there is one text, of ``none``: in English, with the names of features made readable.
+    """
+
+    def __init__(self, spec: ProgramSpec) -> None:
+        assert not isinstance(spec.words, str), "the words have been read"
+        self._spec = spec
+        self._languages = {tag: _Language(tag, words, spec) for tag, words in sorted((spec.words or {}).items())}
+        self._first = first_language(self._languages) if self._languages else None
+
+    def __reduce__(self) -> tuple[type[Texts], tuple[ProgramSpec]]:
+        return Texts, (self._spec,)
+
+    def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType = UNSET) -> ByLanguage | UnsetType:
+        """What to do, by language: the steps where there are some, else the changes; nothing without words."""
+        if not self._languages:
+            return UNSET
+        return {tag: language.option(changes, steps) for tag, language in self._languages.items()}
+
+    def none(self, why: NoWay) -> tuple[str, ByLanguage | UnsetType]:
+        """Why somebody has no option, and what they could do: in the first language, and in each; without words in
+        English alone."""
+        if self._first is None:
+            return _Language(ENGLISH, guessed(self._spec), self._spec).none(why, is_spoken_for=False), UNSET
+        texts = {tag: language.none(why, is_spoken_for=True) for tag, language in self._languages.items()}
+        return texts[self._first], texts
+
+
+def guessed(spec: ProgramSpec) -> LanguageWords:
+    """English words of a program about which nobody has said anything: its features' names made readable."""
+    return LanguageWords(
+        {feature.name: guessed_feature(feature) for feature in spec.features if feature.mutable != "none"}
+    )
+
+
+def guessed_feature(feature: Feature) -> FeatureWords:
+    """The words that a feature's name, direction, unit and values suggest."""
+    name = readable(feature.name)
+    words = FeatureWords(
+        capitalised(name),
+        up=f"raise {name}" if feature.mutable in ("up", "any") and not feature.categories else UNSET,
+        down=f"lower {name}" if feature.mutable in ("down", "any") and not feature.categories else UNSET,
+        to=f"change {name}" if feature.mutable == "any" and feature.categories else UNSET,
+    )
+    if feature.values:
+        return replace(words, values={value: readable(value) for value in feature.values})
+    if not feature.unit:
+        return words
+    unit = feature.unit.replace("{", "{{").replace("}", "}}")
+    return replace(words, value=ValueKind(text=f"{{number}} {unit}"))
+
+
+class _Language:
+    """The texts of one language."""
+
+    def __init__(self, tag: str, words: LanguageWords, spec: ProgramSpec) -> None:
+        self._sentences = sentences_of(tag, words.sentences)
+        self._words, self._locale = words.features, locale_of(tag)
+        self._features = {feature.name: feature for feature in spec.features}
+        percent = self._sentences["value.percent"]
+        self._numbers = {
+            name: number_format(self._locale, own.value or ValueKind(), percent) for name, own in words.features.items()
+        }
+
+    def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType) -> str:
+        """What to do: one sentence or more of each change, of steps in their order."""
+        if not steps or len(steps) == 1:
+            return " ".join(map(self._line, changes))
+        step = self._sentences["way.step"]
+        ordered = (step.format(number=at, line=self._line(change)) for at, change in enumerate(steps, 1))
+        return " ".join([self._sentences["way.steps"], *ordered])
+
+    def none(self, why: NoWay, *, is_spoken_for: bool) -> str:
+        """Why there is no option, what came nearest, and what to do; what an organisation's people do only where
+        somebody has given the words for it."""
+        return " ".join(self._sentences[key].format(**given) for key, given in self._why(why, is_spoken_for))
+
+    def _why(self, why: NoWay, is_spoken_for: bool) -> Sequence[tuple[str, Mapping[str, str]]]:
+        if why.reason == APPLY_AGAIN:
+            if why.until is None:
+                return [("none.apply_again_open", {})]
+            return [("none.apply_again", {"date": date_format(self._locale)(why.until)})]
+        told: list[tuple[str, Mapping[str, str]]] = [(SENTENCES.get(why.reason, "none.other"), {})]
+        if why.reason in COME_AGAIN:
+            return told
+        if why.is_round:
+            told.append(("none.round", {}))
+        if why.nearest:
+            verb = self._sentences["none.verb"]
+            verbs = " ".join(verb.format(verb=capitalised(self._verb(change))) for change in why.nearest)
+            told.append(("none.nearest", {"verbs": verbs}))
+        if why.reason != NO_SCORE:
+            told.append(("none.later", {}))
+        return [*told, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else told
+
+    def _line(self, change: Change) -> str:
+        """A change in sentences: what to do, from where to where, and where its end is."""
+        sentences, own = self._sentences, self._words[change.feature]
+        now, to, is_given = change.current, change.target, change.current_given is not False
+        if not isinstance(now, str) and not isinstance(to, str):
+            now = said(now, to)
+        value, verb = self._value(change.feature, to), self._given_verb(change) or own.name
+        if is_given:
+            move = sentences["change.from_to"].format(now=self._value(change.feature, now), to=value)
+        else:
+            move = sentences["change.to"].format(to=value)
+        line = sentences["change.line"].format(verb=capitalised(verb), move=move)
+        if not is_given:
+            line = f"{line} {sentences['change.not_given']}"
+        if change.at_most is UNSET:
+            return line
+        end = sentences[self._end(change)].format(end=self._value(change.feature, change.at_most))
+        return f"{line} {end}"
+
+    def _end(self, change: Change) -> str:
+        if isinstance(change.target, str):
+            return "change.end_level"
+        return "change.end_up" if self._is_rise(change) else "change.end_down"
+
+    def _is_rise(self, change: Change) -> bool | None:
+        """Whether a change leads upwards; None where its values have no order."""
+        levels = self._features[change.feature].levels
+        if levels is not None:
+            return levels.index(str(change.target)) > levels.index(str(change.current))
+        if isinstance(change.target, str) or isinstance(change.current, str):
+            return None
+        return change.target > change.current
+
+    def _given_verb(self, change: Change) -> str | UnsetType:
+        own, is_rise = self._words[change.feature], self._is_rise(change)
+        return own.to if is_rise is None else (own.up if is_rise else own.down) or own.to
+
+    def _verb(self, change: Change) -> str:
+        """What to do, without how far."""
+        if verb := self._given_verb(change):
+            return verb
+        key = {None: "verb.change", True: "verb.up", False: "verb.down"}[self._is_rise(change)]
+        name = self._words[change.feature].name
+        return self._sentences[key].format(name=name)
+
+    def _value(self, name: str, value: Value) -> str:
+        if isinstance(value, str):
+            return (self._words[name].values or {}).get(value) or readable(value)
+        return self._numbers[name](value)

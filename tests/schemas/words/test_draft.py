@@ -1,0 +1,59 @@
+"""The first words of a draft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onward.schemas.specfile import load_spec
+from onward.schemas.words.draft import DraftedWords
+from onward.schemas.words.file import MAX_WORDS_BYTES
+
+DRAFT = """\
+program: loans
+features:
+  - {name: monthly_income, type: integer, bounds: [0, 9000], mutable: up}
+  - {name: home, type: categorical, categories: [own_house, "no"], mutable: none}
+  - {name: age, type: integer, bounds: [18, 99], mutable: none, protected: true}
+label: {name: repaid}
+model: {manifest: model/manifest.json}
+"""
+
+
+def written(folder: Path, drafted: str = DRAFT) -> DraftedWords:
+    words = DraftedWords(drafted, folder / "loans.yaml")
+    (folder / "loans.yaml").write_text(words.spec, encoding="utf-8")
+    if words.file is not None:
+        words.file.parent.mkdir()
+        words.file.write_text(words.text, encoding="utf-8")
+    return words
+
+
+def test_a_draft_gets_words_for_all_that_may_change_one_day(tmp_path):
+    written(tmp_path)
+    features = load_spec(tmp_path / "loans.yaml").spec.words["en"].features
+    assert {name: own.name for name, own in features.items()} == {"monthly_income": "Monthly income", "home": "Home"}
+    assert features["home"].values == {"own_house": "own house", "no": "no"}
+
+
+def test_words_that_are_there_stay_and_are_named_where_they_fit(tmp_path):
+    written(tmp_path)
+    kept = (tmp_path / "words" / "en.yaml").read_text()
+    (tmp_path / "words" / "en.yaml").write_text(kept.replace("Monthly income", "Your income"))
+    again = DraftedWords(DRAFT, tmp_path / "other.yaml")
+    assert (again.file, again.fault) == (None, None)
+    assert "words: words" in again.spec
+    other = DraftedWords(DRAFT.replace("monthly_income", "salary"), tmp_path / "other.yaml")
+    assert "words:" not in other.spec
+    assert "en.yaml:5: features.monthly_income: no feature is called monthly_income" in other.fault
+
+
+@pytest.mark.parametrize("mutable", ["up", "none"])
+def test_a_draft_of_many_columns_has_no_more_words_than_a_spec_may_have(tmp_path, mutable):
+    line = "  - {{name: a_long_name_of_a_column_{}, type: integer, bounds: [0, 9], mutable: {}}}\n"
+    many = DRAFT.replace("label:", "".join(line.format(n, mutable) for n in range(1500)) + "label:")
+    words = written(tmp_path, many)
+    assert len(words.text.encode()) <= MAX_WORDS_BYTES
+    if mutable == "none":
+        load_spec(tmp_path / "loans.yaml")

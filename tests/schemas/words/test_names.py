@@ -1,0 +1,19 @@
+"""Names of columns without a better name."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onward.schemas.words.names import readable
+
+
+@given(st.text(min_size=1))
+def test_a_readable_name_is_never_empty_and_stays_as_it_is_when_read_again(name):
+    once = readable(name)
+    assert once
+    assert readable(once).lower() == readable(readable(once)).lower()
+
+
+def test_a_name_is_words():
+    assert readable("monthly_income") == "monthly income"
+    assert readable("MaxBillAmount") == "max bill amount"
+    assert readable("BMI") == "BMI"
