@@ -32,7 +32,6 @@ from .spec import Feature, ProgramSpec
 
 MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
-THOUSAND = 1000.0
 UNLABELLED = "unlabelled_rows"
 """The metric of a model that counts the rows of its data whose label is not given."""
 NOT_ONE_HOT = "\0"
@@ -253,9 +252,12 @@ def _feature_values(raw: RawTable, feature: Feature) -> Iterator[Value | None]:
 
 def _has_unclear_dots(cells: Sequence[str], feature: Feature) -> bool:
     """Whether a column has numbers such as 2.170 whose dot may separate thousands, as far as the bounds allow that."""
-    _, high = feature.bounds or (0.0, 0.0)
+    low, high = feature.bounds or (0.0, 0.0)
     codes = {code for code in feature.not_given if not isinstance(code, str)}
-    return high >= THOUSAND and first_dotted(cells, codes) is not None
+    if first_dotted(cells, codes) is None:
+        return False
+    dotted = filter(may_have_thousands, map(str.strip, cells))
+    return any(low <= float(text.replace(".", "")) <= high for text in dotted)
 
 
 def _categories(raw: RawTable, feature: Feature) -> Iterator[Value | None]:

@@ -4,6 +4,7 @@ import doctest
 import importlib
 
 import pytest
+from msgspec.structs import replace
 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.bands import bands_of
@@ -103,6 +104,9 @@ def test_a_dot_that_may_separate_thousands_is_asked_for(tmp_path, cells, is_clea
     )
     with pytest.raises(TableError, match=r":3: debts: '2.170' has a dot"):
         read_table(file, wide)
+    # Bounds that hold no thousands say what the dot is.
+    narrow = replace(wide, features=(replace(wide.features[0], bounds=(0.0, 1000.0)),))
+    assert 2.17 in {row["debts"] for row in read_table(file, narrow).rows}
 
 
 def test_spellings_that_look_the_same_are_told(tmp_path):
