@@ -380,7 +380,7 @@ def against(program, old, new):
     [
         ("features:", "# reviewed\nfeatures:", "changed.yaml: means the same as"),
         ("bounds: [0, 80000]", "bounds: [0, 70000]", "  features.savings.bounds: [0,80000] -> [0,70000]\n"),
-        ("max_change: 10000", "max_change: 5000", "  features.savings.max_change: 10000 -> 5000\n"),
+        ("max_change: 200%", "max_change: 100%", '  features.savings.max_change: "200%" -> "100%"\n'),
     ],
 )
 def test_what_a_program_can_take_may_be_announced(program, old, new, told, capsys):
