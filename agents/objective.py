@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import Array, Indices
+from .arrays import Array, Indices, Mask
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
 from .options import OptionBatch, Outlook, Samples
-from .sigmoid import scalar_sigmoid
+from .sigmoid import scalar_logit, scalar_sigmoid
 
 LEAST_NU = 1e-6
 """Where nu is less, costs count this little beside what helps."""
@@ -21,11 +21,28 @@ Predict = Callable[[Array, Array], Array]
 """Predicts the probabilities (P,) that people carry out their targets, both encoded, (P, D)."""
 
 
+class Floor(NamedTuple):
+    """What an option must be worth, so that a person is told of it.
+
+    By the ``improvement`` the wanted outcome has the probability ``least_help`` or more after the change, and is more
+    probable by ``least_gain`` or more than for the person as they are.
+    """
+
+    improvement: Improvement
+    least_help: float = 0.0
+    least_gain: float = 0.0
+
+    def least_odds(self, person: Array) -> float:
+        """The log odds of the wanted outcome that an option of an encoded person (D,) must reach."""
+        own = self.improvement(person[np.newaxis], person[np.newaxis]).item()
+        return scalar_logit(max(self.least_help, own + self.least_gain))
+
+
 class Objective(NamedTuple):
     """A cost alone; or, with an ``improvement``, the probability that a person carries an option out and it helps.
 
     The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more. ``looks_ahead`` says whether options come with an
-    outlook, which takes as long as all else: not where nobody reads it.
+    outlook, which takes as long as all else: not where nobody reads it. Targets below the ``floor`` are no options.
 
     Examples
     --------
@@ -40,6 +57,7 @@ class Objective(NamedTuple):
     nu: float = 0.0
     improvement: Improvement | None = None
     looks_ahead: bool = True
+    floor: Floor | None = None
 
     @property
     def aims(self) -> bool:
@@ -48,8 +66,23 @@ class Objective(NamedTuple):
 
     @property
     def by_cost(self) -> Objective:
-        """The cost alone."""
-        return Objective(self.cost)
+        """The cost alone, with the same floor."""
+        return Objective(self.cost, floor=self.floor)
+
+    def worth(self, targets: Array, person: Array) -> Mask:
+        """Whether targets (n, D) of a person (D,) are not below the floor, (n,)."""
+        if self.floor is None or not len(targets):
+            return np.ones(len(targets), dtype=np.bool_)
+        log_odds = self.floor.improvement.log_odds(targets, np.broadcast_to(person, targets.shape))
+        return np.asarray(log_odds >= self.floor.least_odds(person))
+
+    def worth_of_pairs(self, targets: Array, people: Array, whose: Indices) -> Mask:
+        """The same of targets (P, D), each of one of the people (n, D) by its number, (P,)."""
+        worth = np.ones(len(targets), dtype=np.bool_)
+        for number in np.unique(whose).tolist() if self.floor is not None else ():
+            own = whose == number
+            worth[own] = self.worth(targets[own], people[number])
+        return worth
 
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""

@@ -131,7 +131,7 @@ def _margin(name: str, space: Space, case: Case) -> float:
     """The margin as ``onward train`` measures it."""
     objective = Objective(L1())
     generator = registry[name].build(space, case.instances, objective)
-    unsaved = UnsavedProgram(generator, objective, case.score, 0.5, space.feature_of)
+    unsaved = UnsavedProgram(generator, space, objective, case.score, 0.5)
     return smallest_margin(unsaved, case.retrained, case.people).margin
 
 

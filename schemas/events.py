@@ -208,7 +208,9 @@ class Change(Suggested, frozen=True, gc=False):
     """One feature to change, in raw values.
 
     ``current_given`` is false where the application did not give the feature: ``current`` is then the spec's
-    ``missing`` value, not the person's own. It is absent everywhere else.
+    ``missing`` value, not the person's own. It is absent everywhere else. Beyond ``at_most``, on the side of the
+    target that is away from ``current``, the option may be rejected; where it is absent more is accepted too, or the
+    program does not look at it.
 
     Examples
     --------
@@ -223,6 +225,8 @@ class Change(Suggested, frozen=True, gc=False):
     raise income to 68 kEUR (the current value was not given)
     >>> print(Change("monthly_income", current=59, target=68))
     raise monthly income from 59 to 68
+    >>> print(Change("income", current=59, target=68, unit="kEUR", at_most=75))
+    raise income from 59 to 68 kEUR, and no further than 75
     """
 
     feature: str
@@ -233,6 +237,15 @@ class Change(Suggested, frozen=True, gc=False):
     at_most: Value | UnsetType = UNSET
 
     def __str__(self) -> str:
+        return self._change_in_words() + self._end_in_words()
+
+    def _end_in_words(self) -> str:
+        if self.at_most is UNSET:
+            return ""
+        end = set_apart(self.at_most) if isinstance(self.at_most, str) else f"{self.at_most:,.10g}"
+        return f", and no further than {end}"
+
+    def _change_in_words(self) -> str:
         unit, name = f" {self.unit}" if self.unit else "", readable(self.feature)
         not_given = " (the current value was not given)"
         if isinstance(self.current, str) or isinstance(self.target, str):

@@ -159,6 +159,12 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``improvement`` names what training fits to say whether a change helps, where the objective is ``improvement``.
 
+    Nobody is told of an option after which the wanted outcome has a probability below ``least_help``, or one that is
+    not higher by ``least_gain`` than for the person as they are. It is the ``improvement`` that says it.
+
+    ``overshoot`` says what becomes of options that are rejected when somebody does more than they were told: they are
+    no options (``refuse``), or they say where to stop, and come after those that need not (``limit``).
+
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the objective is
     ``cost`` and the model has one.
@@ -184,6 +190,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     generator_parameters: dict[str, float] = {}
     goal: Name = "threshold"
     goal_parameters: dict[str, float] = {}
+    least_help: Annotated[float, Meta(ge=0, lt=1)] | None = None
+    least_gain: Annotated[float, Meta(ge=0, lt=1)] | None = None
+    overshoot: Literal["refuse", "limit"] | None = None
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     options: Annotated[int, Meta(ge=1, le=10)] = 3

@@ -3,6 +3,7 @@
 from ..registry import Registry
 from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, PlanSteps, Proposals, Ranges, Score, Space
 from .instances import RecourseInstances
+from .vetting import Vetting
 
 registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type-abstract]
 """Every generator by the name that a program spec's ``policy.generator`` uses."""
@@ -18,5 +19,6 @@ __all__ = [
     "RecourseInstances",
     "Score",
     "Space",
+    "Vetting",
     "registry",
 ]

@@ -235,7 +235,9 @@ class Adapted(ScoringGenerator):
         scores = score(targets)
         allowed = self.space.allowed(targets)
         loss = self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
-        return _Rows(whose, arm, steps, scores, loss, allowed, goal.reached(scores))
+        valid = goal.reached(scores)
+        valid[valid] = self._objective.worth_of_pairs(targets[valid], people, whose[valid])
+        return _Rows(whose, arm, steps, scores, loss, allowed, valid)
 
     def _costs(self, people: Array, whose: Indices, steps: Steps) -> Array:
         targets = self._grid.moved(people[whose], steps)

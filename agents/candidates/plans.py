@@ -144,7 +144,9 @@ class PlanGenerator(Search):
         def scored(rows: Indices) -> tuple[Array, Mask]:
             targets = levels.rows(rows)
             scores = score(targets)
-            return log_odds(scores), self.space.allowed(targets) & goal.reached(scores)
+            valid = self.space.allowed(targets) & goal.reached(scores)
+            valid[valid] = self._objective.worth(targets[valid], person)
+            return log_odds(scores), valid
 
         tables, probability = levels.tables(self._objective.cost)
         budget = SearchBudget(

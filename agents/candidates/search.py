@@ -233,6 +233,7 @@ class Search(ScoringGenerator):
             solutions, sure = linear.solve(people), np.ones(len(people), dtype=np.bool_)
         options = Targeted(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
         good = self.space.allowed(options.targets) & goal.reached(score(options.targets))
+        good &= self._objective.worth_of_pairs(options.targets, people, options.people)
         solved = ~solutions.accepted & sure
         solved[options.people[~good]] = False
         cost = self._objective.cost.of_targets(options.targets, people, options.people)
@@ -353,7 +354,9 @@ class Search(ScoringGenerator):
         rows = self._grid.targets(person, steps)
         scores, cost = score(rows), self._objective.cost.of_targets(rows, person)
         allowed = self.space.allowed(rows)
-        return Measured(steps, rows, scores, cost, allowed, allowed & goal.reached(scores))
+        valid = allowed & goal.reached(scores)
+        valid[valid] = self._objective.worth(rows[valid], person)
+        return Measured(steps, rows, scores, cost, allowed, valid)
 
     def _relaxed(self, space: Space) -> Search:
         return type(self)(space, self._objective, *self._model(), dearest=self._dearest)

@@ -62,7 +62,7 @@ class Onward:
         counted = _Counted(self._model.bundle.model.score)
         program = self._program
         generator = self._model.generator.under(counted, program.goal, self._model.objective)
-        model = replace(self._model, generator=generator)
+        model = replace(self._model, vetting=self._model.vetting._replace(generator=generator))
         started = time.process_time()
         batch = propose(program, model, encoded)
         return batch, counted.rows, time.process_time() - started

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import UNSET, UnsetType
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import FilledValues
-from ...schemas.events import Change, ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step
+from ...schemas.events import Change, ExecutionSource, ModelDecision, NoRecourse, Option, Reason, Recourse, Step, Value
 from ...schemas.headers import format_time
 from ...schemas.not_given import NOT_GIVEN_GROUP
 from ...schemas.words.texts import NoWay
@@ -41,6 +41,8 @@ from .state import CurrentModel
 
 PROMISED: Final[Literal["open"]] = "open"
 """The status of an option that is promised."""
+
+ChangeOrStep = TypeVar("ChangeOrStep", Change, Step)
 
 Refusal = tuple[str, str]
 """The reason why a person gets no options, and what it is about, for the program's owners; empty where that is all."""
@@ -190,11 +192,17 @@ def options_as_read(
     """
     program, points = model.program, assessment.rejected_batch.points
     is_learned, promises, plans_steps = source == "learned", program.promises, model.generator.plans_steps()
+    person, features = assessment.rejected_batch.people[assessment.row], program.spec.features
     texts, options = program.texts, list[Option]()
     # A comprehension would reach all these names through cells, which costs more than it saves.
     for place, (id, option) in enumerate(selected):
         changes = program.changes(assessment.values, assessment.changed, option.index, option.point)
         steps = _steps(model, assessment, option.point) if plans_steps else UNSET
+        if ends := model.vetting.ends(person, points[option.point]):
+            last = {features[feature].name: program.codec.value(feature, end) for feature, end in ends.items()}
+            changes = tuple(_ended(changes, dict(last)))
+            # Of several steps of a feature the last one leads to its target.
+            steps = UNSET if steps is UNSET else tuple(reversed([*_ended(reversed(steps), dict(last))]))
         options.append(
             Option(
                 candidate=str(option.arm),
@@ -215,6 +223,12 @@ def options_as_read(
             )
         )
     return tuple(options)
+
+
+def _ended(changes: Iterable[ChangeOrStep], ends: dict[str, Value]) -> Iterator[ChangeOrStep]:
+    """The changes, the first of each feature with the value at which it must end where more is rejected."""
+    for change in changes:
+        yield replace(change, at_most=ends.pop(change.feature)) if change.feature in ends else change
 
 
 def _improvement_probability(model: CurrentModel, assessment: Assessment, option: SelectedOption) -> float:
@@ -306,11 +320,22 @@ def _selected(person: DecidedCase, program: Program, shard: Shard, fold: Fold) -
     if assessment is None or assessment.batch is None:
         batch, row = no_options(program.codec.dimension), 0
     elif person.position is not None:
-        return fold.ahead.select(program, shard, person.position, assessment)
+        selected = fold.ahead.select(program, shard, person.position, assessment)
+        return _open_ended_first(fold.state.model(program), assessment, selected)
     else:
         batch, row = assessment.batch, assessment.row
     [selected] = select_for_steps(program, shard, shard.step, batch, [row], fold.state)
-    return selected
+    return selected if assessment is None else _open_ended_first(fold.state.model(program), assessment, selected)
+
+
+def _open_ended_first(
+    model: CurrentModel, assessment: Assessment, selected: tuple[SelectedOption, ...]
+) -> tuple[SelectedOption, ...]:
+    """The options in their order, those that work only up to a point after the others."""
+    if model.vetting.overshoot is None or len(selected) < 2:
+        return selected
+    own = assessment.options
+    return tuple(sorted(selected, key=lambda option: bool(model.vetting.ends(own.person, own.points[option.point]))))
 
 
 def _observed_options(person: DecidedCase, program: Program) -> Options:
@@ -368,7 +393,7 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
     if person.refusal is not None:
         why = Explanation(*person.refusal)
     else:
-        why = model.generator.explain(_observed_options(person, program).person)
+        why = model.vetting.explain(_observed_options(person, program).person)
     case.close(NO_RECOURSE, fold.forget_ms(program, case.time_ms))
     fold.count("recourses", program.name, "none")
     fold.count("no_recourse", program.name, why.reason)

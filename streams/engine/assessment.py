@@ -180,5 +180,5 @@ def reasons_of(model: CurrentModel, people: Sequence[Values]) -> Sequence[Person
 
 def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:
     """The options of encoded people, shape (n, D), with their costs and execution probabilities."""
-    proposals = program.numbering.renumbered(model.generator.propose(people))
+    proposals = program.numbering.renumbered(model.vetting.propose(people))
     return model.objective.options(people, *proposals, program.codec.feature_of, predict)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from ...agents.candidates import CandidateGenerator
+from ...agents.candidates import CandidateGenerator, Vetting
 from ...agents.objective import Objective
 from ...agents.promises import NoPromise, Promise
 from ..errors import LedgerError
@@ -28,20 +28,28 @@ S = TypeVar("S", bound=ProgramState)
 class CurrentModel:
     """The model that a program decides with now, and what follows from it.
 
-    That is the generator that proposes what it accepts, what options are compared by, and what is promised.
+    That is ``vetting``, what it accepts of what may be told, and what is promised.
     """
 
     program: Program
     bundle: ModelBundle
-    generator: CandidateGenerator
-    objective: Objective
+    vetting: Vetting
     promise: Promise = field(default_factory=NoPromise)
 
     @classmethod
     def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
-        generator, objective = program.generator_under(bundle), program.objective_under(bundle)
-        return cls(program, bundle, generator, objective, program.promise_under(bundle))
+        return cls(program, bundle, program.vetting_under(bundle), program.promise_under(bundle))
+
+    @property
+    def generator(self) -> CandidateGenerator:
+        """The generator of options."""
+        return self.vetting.generator
+
+    @property
+    def objective(self) -> Objective:
+        """The objective by which options are compared."""
+        return self.vetting.objective
 
     @cached_property
     def reasons(self) -> RejectionReasons | None:

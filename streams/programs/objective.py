@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices
-from ...agents.candidates import CandidateGenerator, Score
+from ...agents.candidates import CandidateGenerator, Score, Space, Vetting
 from ...agents.costs import Cost
+from ...agents.goals import Goal
 from ...agents.improvement import Improvement, OwnScore
-from ...agents.objective import Objective
-from ...schemas.encoding import FeatureCodec
-from ...schemas.spec import ProgramSpec
-from .space import space_of
+from ...agents.objective import Floor, Objective
+from ...schemas.spec import Policy, ProgramSpec
 
 EFFORT: Mapping[str, float] = {"improvement": 4.0, "cost": 1.0}
 """How hard changes are thought to be where the spec does not say: ``nu`` is this by the number of encoded columns."""
@@ -27,15 +26,39 @@ def nu_of(spec: ProgramSpec, columns: int) -> float:
 
 def objective_of(spec: ProgramSpec, cost: Cost, nu: float, improvement: Improvement | None, score: Score) -> Objective:
     """The objective under a model: its score stands in for an ``improvement`` that it came without."""
+    floor = floor_of(spec, improvement)
     if spec.policy.objective == "cost":
-        return Objective(cost, nu)
+        return Objective(cost, nu, floor=floor)
     policy = spec.policy
     looks_ahead = choices.registry[policy.choice].reads_outlook or policy.options > 1
-    return Objective(cost, nu, improvement or OwnScore(score), looks_ahead)
+    return Objective(cost, nu, improvement or OwnScore(score), looks_ahead, floor)
 
 
-def generator_of(codec: FeatureCodec, instances: NDArray[np.float64], objective: Objective) -> CandidateGenerator:
+def needs_improvement(spec: ProgramSpec) -> bool:
+    """Whether something of a program depends on what changes help: which options are the best, or a floor of them."""
+    policy = spec.policy
+    return policy.objective != "cost" or policy.least_help is not None or policy.least_gain is not None
+
+
+def floor_of(spec: ProgramSpec, improvement: Improvement | None) -> Floor | None:
+    """What options must be worth; None where the spec asks for nothing, and where nothing is known of what helps."""
+    help, gain = spec.policy.least_help, spec.policy.least_gain
+    if improvement is None or improvement.is_flat or (help is None and gain is None):
+        return None
+    return Floor(improvement, help or 0.0, gain or 0.0)
+
+
+def generator_of(
+    policy: Policy, space: Space, instances: NDArray[np.float64], objective: Objective
+) -> CandidateGenerator:
     """The generator of a program, with encoded instances (K, D), before it knows which options a model accepts."""
-    policy = codec.spec.policy
     build = candidates.registry[policy.generator].build
-    return build(space_of(codec), instances, objective, **policy.generator_parameters)
+    return build(space, instances, objective, **policy.generator_parameters)
+
+
+def vetting_of(
+    policy: Policy, space: Space, generator: CandidateGenerator, objective: Objective, score: Score, goal: Goal
+) -> Vetting:
+    """What a program's generator proposes under a model, as far as people may be told of it."""
+    under = generator.under(score, goal, objective)
+    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options)

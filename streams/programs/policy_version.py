@@ -39,6 +39,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         (first_model, instances),
         *_beyond_the_defaults(spec),
         *_of_improvement(spec),
+        *_of_vetting(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -66,6 +67,13 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
         return ({"generator_parameters": given},) if given else ()
     other = (policy.improvement,) if policy.improvement != LABEL_PRIOR else ()
     return policy.objective, policy.generator_parameters, *other
+
+
+def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
+    """What must be true of an option before a person is told of it, where the spec asks for more than a score."""
+    policy = spec.policy
+    given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
+    return () if set(given.values()) == {None} else (given,)
 
 
 def _of_samples(spec: ProgramSpec) -> tuple[object, ...]:

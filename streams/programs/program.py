@@ -18,7 +18,7 @@ from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from ...agents import choices, costs
-from ...agents.candidates import CandidateGenerator
+from ...agents.candidates import CandidateGenerator, Space, Vetting
 from ...agents.choices import Choice
 from ...agents.costs import Cost, Preferences
 from ...agents.goals import Goal, RoundGoal, accepted
@@ -41,9 +41,10 @@ from .limited_places import closes_rounds, round_goal
 from .margin import goal_of, margin_of
 from .model_fit import Asked, ModelFacts, misfit
 from .models.scoring import score_of_options
-from .objective import generator_of, objective_of
+from .objective import generator_of, objective_of, vetting_of
 from .policy_version import policy_version
 from .promised import has_promise, promise_of, promise_on
+from .space import space_of
 from .spec_changes import Bounds, SpecRefusedError, check_changes
 from .spec_check import policy_faults
 
@@ -215,9 +216,14 @@ class Program:
         return promise_of(self.spec, bundle)
 
     @cached_property
+    def space(self) -> Space:
+        """The changes that people may make."""
+        return space_of(self.codec)
+
+    @cached_property
     def generator(self) -> CandidateGenerator:
         """The generator of options, before it knows which of them a model accepts."""
-        return generator_of(self.codec, self.points, self.objective_under(self.bundle))
+        return generator_of(self.spec.policy, self.space, self.points, self.objective_under(self.bundle))
 
     def objective_under(self, bundle: ModelBundle) -> Objective:
         """The objective by which options are compared under a model."""
@@ -225,8 +231,13 @@ class Program:
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model, and keep the promise."""
+        return self.vetting_under(bundle).generator
+
+    def vetting_under(self, bundle: ModelBundle) -> Vetting:
+        """The options of people under a model: those of the generator, as far as they may be told."""
         score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
-        return self.generator.under(score, self.goal_under(bundle), self.objective_under(bundle))
+        objective, goal = self.objective_under(bundle), self.goal_under(bundle)
+        return vetting_of(self.spec.policy, self.space, self.generator, objective, score, goal)
 
     @cached_property
     def numbering(self) -> Arms:

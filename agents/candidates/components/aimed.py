@@ -47,7 +47,7 @@ MUCH_NEARER = 0.7
 class Targets(NamedTuple):
     """R targets of a person: steps (R, M), rows (R, D), the log odds that they help, costs and scores (R,).
 
-    ``accepted`` (R,) keep the constraints and reach the goal.
+    ``accepted`` (R,) keep the constraints, reach the goal and are not below the floor.
     """
 
     steps: Steps
@@ -244,6 +244,8 @@ class AimedSearch:
         accepted = self._space.allowed(rows) & goal.reached(scores)
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))
+        if (floor := self._objective.floor) is not None:
+            accepted &= helps >= floor.least_odds(person)
         return Targets(steps, rows, helps, cost, scores, accepted)
 
 

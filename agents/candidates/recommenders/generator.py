@@ -56,7 +56,7 @@ class RecommenderGenerator(Search):
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same under a model, by cost."""
-        return super().under(score, goal)
+        return super().under(score, goal, None if objective is None else objective.by_cost)
 
     def with_difficulty(self, difficulty: Array, beta: float) -> Self:
         """The same with other difficulties (F,), say those learned meanwhile."""
@@ -104,6 +104,7 @@ class RecommenderGenerator(Search):
         whose, moves = map(np.concatenate, zip(*parts, strict=True))
         points = self._grid.moved(people[whose], moves)
         good = self.space.allowed(points) & goal.reached(score(points))
+        good &= self._objective.worth_of_pairs(points, people, whose)
         arm = self._sets.arms(moves)
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)

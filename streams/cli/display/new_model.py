@@ -18,6 +18,7 @@ from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice, broken_in_data
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
+from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
 from ...programs.training.protected import PREFIX, protected_in_words
 from ...programs.training.served import BREAKING, BROKEN, PROMISED
@@ -84,7 +85,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
 
 def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """The estimate of whether an option helps, and how far it can be believed."""
-    if spec.policy.objective == "cost":
+    if not needs_improvement(spec):
         return
     if isinstance(manifest.improvement, UnsetType):
         yield "whether options help: by the model's score, since the labels cannot say it"

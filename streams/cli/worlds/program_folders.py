@@ -83,7 +83,7 @@ def offer_options(world: TruthWorld, specs: Iterable[Path]) -> None:
     """
     programs = {loaded.spec.policy.objective: loaded for loaded in map(load_program_spec, specs)}
     for program in map(assemble, programs.values()):
-        proposals = program.generator_under(program.bundle).propose(world.distinct)
+        proposals = program.vetting_under(program.bundle).propose(world.distinct)
         world.offer(proposals.people, proposals.points[proposals.point])
 
 

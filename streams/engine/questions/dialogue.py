@@ -61,7 +61,8 @@ class Dialogue:
         program, elicitation, generator = _asking(model)
         self._model, self._assessment, self._person = model, assessment, assessment.options.person
         self._elicitation = elicitation
-        self._plans = generator.plans(self._person)
+        plans = generator.plans(self._person)
+        self._plans = plans.only(model.vetting.kept(self._person, plans.targets))
         if not len(self._plans.arm):
             raise NoPlanError
         self._pool = pool = generator.pool_of(self._plans)

@@ -12,6 +12,7 @@ from ....agents.goals import Prospects, Threshold
 from ....agents.reached import reaches_target
 from ...programs.bundle.loader import ModelBundle
 from ...programs.models.scoring import score_of_options
+from ...programs.objective import vetting_of
 from ..state import CurrentModel
 from .promised_scores import PromisedScore
 from .state import Closing, Member, ProgramRounds, Sample
@@ -28,9 +29,10 @@ UNCHANGED = 1e-12
 def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> CurrentModel:
     """A model with the generator of options that score more than ``score``."""
     generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
-    objective = rounds.program.objective_under(bundle)
-    under = generator.under(score_of_options(bundle.model.score), Threshold(score), objective)
-    return CurrentModel(rounds.program, bundle, under, objective)
+    program = rounds.program
+    objective, options = program.objective_under(bundle), score_of_options(bundle.model.score)
+    vetting = vetting_of(program.spec.policy, program.space, generator, objective, options, Threshold(score))
+    return CurrentModel(program, bundle, vetting)
 
 
 def success_of(rounds: ProgramRounds, people: Array, targets: Array) -> Array:
@@ -65,7 +67,7 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
     best = np.zeros((len(people), len(scores)))
     own = bundle.model.score(people)
     for column, score in enumerate(scores.tolist()):
-        proposals = model_for(rounds, bundle, score).generator.propose(people)
+        proposals = model_for(rounds, bundle, score).vetting.propose(people)
         success = success_of(rounds, people[proposals.people], proposals.points[proposals.point])
         np.maximum.at(best[:, column], proposals.people, success)
         best[own > score, column] = 1.0

@@ -11,6 +11,7 @@ from ....agents.improvement import TrainedImprovement
 from ....schemas.spec import ProgramSpec
 from ..bundle.improvement import FittedImprovement
 from ..bundle.manifest import Calibration
+from ..objective import needs_improvement
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -28,8 +29,7 @@ def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> 
 
     None where the spec does not ask for it, and where the labels cannot say it.
     """
-    policy = spec.policy
-    return None if policy.objective == "cost" else improvement.registry[policy.improvement].fit(X, labels, seed)
+    return improvement.registry[spec.policy.improvement].fit(X, labels, seed) if needs_improvement(spec) else None
 
 
 def measured_calibration(fitted: TrainedImprovement, X: Floats, labels: Labels) -> Calibration:

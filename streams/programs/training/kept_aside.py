@@ -183,7 +183,7 @@ def _asked(
     score, required = score_of_options(unsaved.score), unsaved.threshold
 
     def proposed(under: Score, margin: float) -> Proposals:
-        return unsaved.generator.under(under, goal_of(spec, margin)).propose(people)
+        return unsaved.under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> Offer:
         whose, targets = unsaved.best_options(proposals, people, 1)

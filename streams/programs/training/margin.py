@@ -73,7 +73,7 @@ def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: 
     people, threshold = rejected[:PEOPLE], unsaved.threshold
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        proposals = unsaved.generator.under(unsaved.score, Threshold(threshold, number * STEP)).propose(people)
+        proposals = unsaved.under(unsaved.score, Threshold(threshold, number * STEP)).propose(people)
         whose, targets = unsaved.best_options(proposals, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:

@@ -48,19 +48,19 @@ def measure_served(
     people = rejected[:PEOPLE]
     if not len(people):
         return {}
-    generator, score, margin = unsaved.generator, unsaved.score, margin_of(spec, measured)
+    score, margin = unsaved.score, margin_of(spec, measured)
     promise = promise or NoPromise()
     robust = promise.robust(score_of_options(score))
-    proposals = generator.under(robust, goal_of(spec, margin)).propose(people)
+    proposals = unsaved.under(robust, goal_of(spec, margin)).propose(people)
     without = np.setdiff1d(np.arange(len(people)), proposals.people)
     facts = {"rejected_sampled": float(len(people)), "without_option": len(without) / len(people)}
-    if breaking := int((~unsaved.keep_rules(people[without])).sum()):
+    if breaking := int((~unsaved.space.allowed(people[without])).sum()):
         facts[BREAKING] = breaking / len(people)
     if margin or not isinstance(promise, NoPromise):
-        served = generator.under(score, goal_of(spec, 0.0)).propose(people[without]).people
+        served = unsaved.under(score, goal_of(spec, 0.0)).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
     if asked is not None:
-        served = generator.under(score, Threshold(asked)).propose(people).people
+        served = unsaved.under(score, Threshold(asked)).propose(people).people
         facts |= {"round_score": asked, "without_option_in_round": 1.0 - len(np.unique(served)) / len(people)}
     if len(proposals.people):
         whose, targets = unsaved.best_options(proposals, people, spec.policy.options)

@@ -8,12 +8,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.candidates import CandidateGenerator, Proposals
+from ....agents.candidates import CandidateGenerator, Proposals, Space, Vetting
+from ....agents.goals import Goal
 from ....agents.improvement import Improvement
 from ....agents.objective import Objective
 from ....schemas.encoding import FeatureCodec
-from ..objective import generator_of, nu_of, objective_of
+from ....schemas.spec import Policy
+from ..objective import generator_of, nu_of, objective_of, vetting_of
 from ..program import Features, cost_of
+from ..space import space_of
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -21,17 +24,18 @@ Score = Callable[[Floats], Floats]
 
 
 class UnsavedProgram(NamedTuple):
-    """A model with what its program makes options by; ``feature_of`` (D,) is the feature of each column.
-
-    ``keep_rules`` says which encoded rows (n, D) keep the constraints across features, (n,).
-    """
+    """A model with what its program makes options by, and the ``policy`` that says what people are told of."""
 
     generator: CandidateGenerator
+    space: Space
     objective: Objective
     score: Score
     threshold: float
-    feature_of: Indices
-    keep_rules: Callable[[Floats], NDArray[np.bool_]] = lambda rows: np.ones(len(rows), dtype=np.bool_)
+    policy: Policy = Policy()
+
+    def under(self, score: Score, goal: Goal) -> Vetting:
+        """The options of people whose scores are to reach a goal."""
+        return vetting_of(self.policy, self.space, self.generator, self.objective, score, goal)
 
     def best_options(self, proposals: Proposals, people: Floats, most: int) -> tuple[Indices, Floats]:
         """The people and targets, (m,) and (m, D), of everybody's best options, at most ``most`` of each."""
@@ -43,7 +47,8 @@ class UnsavedProgram(NamedTuple):
 
     def changes(self, whose: Indices, targets: Floats, people: Floats) -> Indices:
         """The number of features that each of these options changes, (m,)."""
-        of_feature = np.eye(int(self.feature_of.max()) + 1, dtype=bool)[self.feature_of]
+        feature_of = self.space.feature_of
+        of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
         return np.asarray(((targets != people[whose]) @ of_feature).sum(axis=1))
 
 
@@ -55,7 +60,7 @@ def unsaved_program(
     improvement: Improvement | None = None,
 ) -> UnsavedProgram:
     """The program of a codec's spec; ``instances`` and ``reference`` are the raw rows of its bundle."""
-    spec = codec.spec
+    spec, space = codec.spec, space_of(codec)
     objective = objective_of(spec, cost_of(codec, reference), nu_of(spec, codec.dimension), improvement, score)
-    generator = generator_of(codec, codec.encode_many(instances), objective)
-    return UnsavedProgram(generator, objective, score, spec.model.threshold, codec.feature_of, codec.keep_rules)
+    generator = generator_of(spec.policy, space, codec.encode_many(instances), objective)
+    return UnsavedProgram(generator, space, objective, score, spec.model.threshold, spec.policy)

@@ -30,7 +30,7 @@ def score(X):
 
 
 def unsaved(score):
-    return UnsavedProgram(GENERATOR, Objective(L1()), score, 0.5, np.arange(2))
+    return UnsavedProgram(GENERATOR, GENERATOR.space, Objective(L1()), score, 0.5)
 
 
 def shifted(by):

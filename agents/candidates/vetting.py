@@ -1,0 +1,94 @@
+"""Vetting: what must be true of an option of any generator before a person is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..goals import Goal, accepted
+from ..scores import digits_apart, rounded_down
+from .components.overshoot import Told, ends, more_is_accepted
+from .contract import Array, CandidateGenerator, Explanation, Mask, Objective, Proposals, Score, Space
+
+Overshoot = Literal["refuse", "limit"]
+"""What becomes of an option that is rejected when a person does more: it is none, or it says where to stop."""
+
+
+class Vetting(NamedTuple):
+    """The options that people are told of, of those that a ``generator`` proposes under a model.
+
+    ``space`` are the program's rules. None is below the floor of the ``objective``. With an ``overshoot``, more of a
+    change is accepted too; or the option says where to stop, and is told only to people who have fewer than ``enough``
+    others. ``score`` and ``goal`` are those of the generator.
+    """
+
+    generator: CandidateGenerator
+    space: Space
+    objective: Objective
+    score: Score
+    goal: Goal
+    overshoot: Overshoot | None = None
+    enough: int = 1
+
+    def propose(self, people: Array) -> Proposals:
+        """The options of encoded people, shape (n, D)."""
+        proposals = self.generator.propose(people)
+        if self.objective.floor is None and self.overshoot is None:
+            return proposals
+        kept = np.zeros(len(proposals.people), dtype=np.bool_)
+        for number in np.unique(proposals.people).tolist():
+            own = proposals.people == number
+            kept[own] = self.kept(people[number], proposals.points[proposals.point[own]])
+        whose, arm, points, point = proposals
+        return Proposals(whose[kept], arm[kept], points, point[kept])
+
+    def kept(self, person: Array, targets: Array) -> Mask:
+        """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
+        worth = self.objective.worth(targets, person)
+        if self.overshoot is None or not worth.any():
+            return worth
+        open_ended = worth.copy()
+        open_ended[worth] = more_is_accepted(Told.of(self.space, person, targets[worth]), self._accepts)
+        return worth if self.overshoot == "limit" and open_ended.sum() < self.enough else open_ended
+
+    def ends(self, person: Array, target: Array) -> Mapping[int, float]:
+        """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
+        if self.overshoot is None:
+            return {}
+        return ends(Told.of(self.space, person, target[np.newaxis]), self._accepts)
+
+    def explain(self, person: Array) -> Explanation:
+        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
+        floor = self.objective.floor
+        if floor is None and self.overshoot is None:
+            return self.generator.explain(person)
+        free = self.generator.under(self.score, self.goal, self.objective._replace(floor=None))
+        found = free.propose(person[np.newaxis])
+        if not len(found.people):
+            return self.generator.explain(person)
+        targets = found.points[found.point]
+        worth = self.objective.worth(targets, person)
+        if floor is not None and not worth.any():
+            own = floor.improvement(person[np.newaxis], person[np.newaxis]).item()
+            best = floor.improvement(targets, np.broadcast_to(person, targets.shape)).max().item()
+            digits = digits_apart(own, best)
+            return Explanation(
+                "would_not_help",
+                "no change that the rules allow is likely enough to help",
+                f"after the best of {len(targets)} changes the wanted outcome has the probability "
+                f"{rounded_down(best, digits)}, as the person is {rounded_down(own, digits)}: `policy.least_help` is "
+                f"{floor.least_help:g}, `policy.least_gain` {floor.least_gain:g}",
+            )
+        if self.kept(person, targets).any():
+            raise ValueError(f"{len(targets)} options are feasible for this person")
+        return Explanation(
+            "only_up_to_a_point",
+            "every change that was found leads to a yes only up to a point",
+            "`policy.overshoot: limit` tells such changes, and where to stop",
+        )
+
+    def _accepts(self, rows: Array) -> Mask:
+        """Whether encoded rows are accepted, or cannot be reached by the rules."""
+        return accepted(self.score(rows), self.goal.threshold) | ~self.space.allowed(rows)
