@@ -1,7 +1,7 @@
 """Overshoot: whether an option still leads to a yes when a person does more than they were told.
 
 A model with steps may accept savings of 1,200 and reject 1,500. More is probed at some points from the target on: of
-each change alone, and of all together.
+each change alone, of all together, and of all but one.
 """
 
 from __future__ import annotations
@@ -61,28 +61,37 @@ class Told(NamedTuple):
         low, high = (limit(self.values, ends)[..., np.newaxis] for limit in (np.minimum, np.maximum))
         return np.asarray(np.clip(_rounded(self.space, values.swapaxes(1, 2)).swapaxes(1, 2), low, high))
 
-    def accepted(self, points: Array, accepts: Accepts) -> tuple[Mask, Mask]:
-        """Which points (P, F, K) are accepted, each alone, (P, F, K), and those of all features together, (P, K)."""
-        first, scale = self.space.low[self.column], self.space.scale[self.column]
-        encoded = (points - first[:, np.newaxis]) / scale[:, np.newaxis]
-        count = points.shape[2]
+    @property
+    def groups(self) -> tuple[Indices, Mask]:
+        """The changes that are probed together: the target of each group (G,), and its features (G, F).
+
+        Each change alone, all of a target, and all but one. Groups of fewer changes come first.
+        """
         option, feature = np.nonzero(self.changed)
-        alone = np.repeat(self.rows[option], count, axis=0)
-        alone[np.arange(len(alone)), np.repeat(self.column[feature], count)] = encoded[option, feature].ravel()
-        together = np.repeat(self.rows, count, axis=0)
-        whose, which = np.repeat(option, count), np.repeat(feature, count)
-        place = whose * count + np.tile(np.arange(count), len(option))
-        together[place, self.column[which]] = encoded[option, feature].ravel()
-        verdict = accepts(np.concatenate([alone, together]))
-        each = np.ones(points.shape, dtype=np.bool_)
-        each[option, feature] = verdict[: len(alone)].reshape(-1, count)
-        return each, verdict[len(alone) :].reshape(-1, count)
+        alone = np.zeros((len(option), self.changed.shape[1]), dtype=np.bool_)
+        alone[np.arange(len(option)), feature] = True
+        count = self.changed.sum(axis=1)
+        but_one, every = count[option] > 2, np.flatnonzero(count > 1)
+        owner = np.concatenate([option, option[but_one], every])
+        return owner, np.concatenate([alone, self.changed[option[but_one]] & ~alone[but_one], self.changed[every]])
+
+    def accepted(self, points: Array, accepts: Accepts) -> Mask:
+        """Which points (P, F, K) of each group are accepted, the others being as told, (G, K)."""
+        owner, together = self.groups
+        count, (group, feature) = points.shape[2], np.nonzero(together)
+        encoded = (points[owner[group], feature] - self.space.low[self.column[feature], np.newaxis]) / (
+            self.space.scale[self.column[feature], np.newaxis]
+        )
+        rows = np.repeat(self.rows[owner], count, axis=0).reshape(len(owner), count, -1)
+        rows[group, :, self.column[feature]] = encoded
+        return accepts(rows.reshape(-1, rows.shape[2])).reshape(len(owner), count)
 
 
 def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
-    """Whether more of every change, and of all, is accepted as far as the rules allow it, (P,)."""
-    each, together = told.accepted(told.towards(told.farthest), accepts)
-    return np.asarray(each.all(axis=(1, 2)) & together.all(axis=1))
+    """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
+    owner, _ = told.groups
+    good = told.accepted(told.towards(told.farthest), accepts).all(axis=1)
+    return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
 
 
 def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
@@ -90,21 +99,27 @@ def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
 
     Between the target and these ends every probed change is accepted, alone and with the others.
     """
-    farthest = told.farthest.copy()
+    (farthest,), (target,) = told.farthest.copy(), told.values
+    _, together = told.groups
     for _ in range(CUTS):
-        points = told.towards(farthest)
-        each, together = told.accepted(points, accepts)
-        if each.all() and together.all():
+        points = told.towards(farthest[np.newaxis])
+        good = told.accepted(points, accepts)
+        if good.all():
             break
-        if each.all():
-            each = np.repeat(together[:, np.newaxis], points.shape[1], axis=1)
-        before = np.concatenate([told.values[..., np.newaxis], points], axis=2)
-        last = np.where(each.all(axis=2), points.shape[2], each.argmin(axis=2))
-        farthest = np.take_along_axis(before, last[..., np.newaxis], axis=2)[..., 0]
+        # A change that must end alone is cut before any is cut for what it does with others.
+        size = together.sum(axis=1)
+        failed = np.flatnonzero(~good.all(axis=1))
+        failed = failed[size[failed] == size[failed].min()]
+        before = np.concatenate([target[:, np.newaxis], points[0]], axis=1)
+        for group in failed.tolist():
+            last = before[together[group], good[group].argmin()]
+            own = farthest[together[group]]
+            nearer = np.abs(last - target[together[group]]) < np.abs(own - target[together[group]])
+            farthest[together[group]] = np.where(nearer, last, own)
     else:
-        farthest = told.values
-    cut = np.flatnonzero(told.changed[0] & (farthest[0] != told.farthest[0]))
-    return {feature: farthest[0].item(feature) for feature in cut.tolist()}
+        farthest = target
+    cut = np.flatnonzero(told.changed[0] & (farthest != told.farthest[0]))
+    return {feature: farthest.item(feature) for feature in cut.tolist()}
 
 
 def _rounded(space: Space, values: Array) -> Array:

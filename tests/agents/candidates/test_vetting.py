@@ -1,0 +1,102 @@
+"""Laws of what people are told, of every generator: no option is below the floor, and more of one is no less."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from onward.agents.candidates import CandidateGenerator, Ranges, Vetting, registry
+from onward.agents.costs import L1
+from onward.agents.goals import Threshold
+from onward.agents.objective import Floor, Objective
+from onward.agents.sigmoid import sigmoid
+from onward.schemas.encoding import FeatureCodec
+from onward.streams.programs.models.scoring import LogisticScore
+from onward.streams.programs.space import space_of
+from onward.tests.agents.candidates.components.test_aimed import Linear
+from onward.tests.support.random_programs import any_row, any_spec
+from onward.tests.support.spaces import scaled_space
+
+
+def people_of(seed: int) -> tuple[FeatureCodec, np.ndarray, np.ndarray]:
+    random = Random(seed)
+    codec = FeatureCodec(any_spec(random))
+    instances, people = (codec.encode_many([any_row(random, codec.spec) for _ in range(12)]) for _ in range(2))
+    return codec, instances, people
+
+
+@pytest.mark.parametrize("name", registry)
+@pytest.mark.parametrize("aims", [True, False])
+def test_no_option_is_below_the_floor(name: str, aims: bool) -> None:
+    told = 0
+    for seed in range(6):
+        codec, instances, people = people_of(seed)
+        helps = Linear(*np.linspace(-1.0, 3.0, codec.dimension), bias=-1.0)
+        floor = Floor(helps, least_help=0.5, least_gain=0.1)
+        objective = Objective(L1(), 0.5, helps if aims else None, floor=floor)
+        score = LogisticScore(np.linspace(-1.0, 2.0, codec.dimension), -0.5)
+        space = space_of(codec)
+        generator = registry[name].build(space, instances, objective).under(score, Threshold(0.5), objective)
+        vetting = Vetting(generator, space, objective, score, Threshold(0.5))
+        rejected = people[score(people) <= 0.5]
+        options = vetting.propose(rejected)
+        before, after = (sigmoid(helps.log_odds(rows, rows)) for rows in (rejected, options.points[options.point]))
+        assert (after >= 0.5).all()
+        assert (after >= before[options.people] + 0.1).all()
+        told += len(after)
+        for number in np.setdiff1d(np.arange(len(rejected)), options.people).tolist():
+            assert vetting.explain(rejected[number]).reason
+    assert told
+
+
+def island(X: np.ndarray) -> np.ndarray:
+    """Accepts a mean that is neither too small nor too large."""
+    mean = X.mean(axis=1)
+    return np.where((mean > 0.55) & (mean < 0.6), 0.9, 0.1)
+
+
+@pytest.mark.parametrize("name", ["search", "adapted", "plans", "instances"])
+def test_whatever_somebody_does_more_is_accepted_as_far_as_the_option_says(name: str) -> None:
+    random, free = np.random.default_rng(0), Ranges.between(np.zeros(3), np.ones(3))
+    space = scaled_space(np.arange(3), ("any", "up", "any"), ranges=free._replace(largest_change=np.full(3, 0.6)))
+    people, instances, goal = random.uniform(0.2, 0.5, (12, 3)), random.uniform(0.4, 0.9, (40, 3)), Threshold(0.5)
+    instances = instances[island(instances) > 0.5]
+    objective = Objective(L1())
+    generator = registry[name].build(space, instances, objective).under(island, goal, objective)
+    limiting, refusing = (Vetting(generator, space, objective, island, goal, kind, 99) for kind in ("limit", "refuse"))
+    options, refused = limiting.propose(people), refusing.propose(people)
+    ends = 0
+    for person, target in zip(people[options.people], options.points[options.point], strict=True):
+        told = limiting.ends(person, target)
+        ends += bool(told)
+        last = np.clip(person + np.sign(target - person) * 0.6, 0.0, 1.0)
+        last[list(told)] = list(told.values())
+        assert ((last - target) * np.sign(target - person) >= -1e-6).all()
+        shares = random.choice(np.linspace(0.0, 1.0, 21), (200, 3))
+        assert (island(target + shares * (last - target)) > 0.5).all()
+        assert bool(told) == (target.tolist() not in refused.points[refused.point].tolist())
+    assert ends
+    for number in np.setdiff1d(np.arange(len(people)), refused.people).tolist():
+        assert refusing.explain(people[number]).reason in (
+            "only_up_to_a_point",
+            generator_reason(generator, people[number]),
+        )
+
+
+def generator_reason(generator: CandidateGenerator, person: np.ndarray) -> str:
+    return "" if len(generator.propose(person[np.newaxis]).people) else generator.explain(person).reason
+
+
+def test_options_that_say_where_to_stop_are_told_to_those_who_have_too_few_others() -> None:
+    def score(X: np.ndarray) -> np.ndarray:
+        return np.where((X[:, 0] > 0.5) & (X[:, 0] < 0.6) | (X[:, 1] > 0.8), 0.9, 0.1)
+
+    objective, people = Objective(L1()), np.array([[0.4, 0.4]])
+    space = scaled_space(np.arange(2), ("any", "any"), np.full(2, 0.01), max_changes=1)
+    generator = registry["search"].build(space, people[:0], objective).under(score, Threshold(0.5), objective)
+    both = Vetting(generator, space, objective, score, Threshold(0.5), "limit", enough=2).propose(people)
+    one = Vetting(generator, space, objective, score, Threshold(0.5), "limit", enough=1).propose(people)
+    assert (len(both.people), len(one.people)) == (2, 1)
+    assert one.points[one.point][0, 1] > 0.8
