@@ -26,7 +26,9 @@ FEATURE_RULES = frozenset(
     {"bounds", "mutable", "step", "max_change", "largest_step", "unit", "pii", "protected", "audit"}
 )
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
-POLICY_RULES = frozenset({"options", "exploration", "seed", "margin", "target", "satisfied", "least_help", "least_gain", "overshoot"})
+POLICY_RULES = frozenset(
+    {"options", "exploration", "seed", "margin", "target", "satisfied", "least_help", "least_gain", "overshoot"}
+)
 CAPACITY_RULES = frozenset({"places", "coverage"})
 ELICITATION_RULES = frozenset({"questions", "options", "tolerance", "deadline"})
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..contract import Array, Indices, Mask, Space
 
-MORE = (0.05, 0.1, 0.25, 0.5, 1.0)
+MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
-TO_THE_END = (0.2, 0.4, 0.6, 0.8, 1.0)
-"""Shares of the way from the target to the farthest value that the rules allow."""
+FEW, MANY = 10, 50
+"""Values between the target and the farthest one that the rules allow: of all options, and of those that are told."""
 CUTS = 8
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
@@ -52,11 +52,16 @@ class Told(NamedTuple):
         farthest = np.where(values > own, np.maximum(own + rise, values), np.minimum(own - fall, values))
         return cls(space, rows, column, own, values, changed, np.where(changed, farthest, values))
 
-    def towards(self, ends: Array) -> Array:
-        """The raw values (P, F, K) that are probed from the targets to the ends (P, F), the nearest first."""
+    def towards(self, ends: Array, between: int) -> Array:
+        """The raw values (P, F, K) that are probed from the targets to the ends (P, F), the nearest first.
+
+        Those are ``MORE`` of what is told, and some even ones ``between`` target and end."""
         way, told = ends - self.values, np.abs(self.values - self.own)
         beyond = np.minimum(told[..., np.newaxis] * MORE, np.abs(way)[..., np.newaxis])
-        sizes = np.sort(np.concatenate([beyond, np.abs(way)[..., np.newaxis] * TO_THE_END], axis=2), axis=2)
+        sizes = np.sort(
+            np.concatenate([beyond, np.abs(way)[..., np.newaxis] * (np.arange(1, between + 1) / between)], axis=2),
+            axis=2,
+        )
         values = self.values[..., np.newaxis] + np.sign(way)[..., np.newaxis] * sizes
         low, high = (limit(self.values, ends)[..., np.newaxis] for limit in (np.minimum, np.maximum))
         return np.asarray(np.clip(_rounded(self.space, values.swapaxes(1, 2)).swapaxes(1, 2), low, high))
@@ -90,7 +95,7 @@ class Told(NamedTuple):
 def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
     """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
     owner, _ = told.groups
-    good = told.accepted(told.towards(told.farthest), accepts).all(axis=1)
+    good = told.accepted(told.towards(told.farthest, FEW), accepts).all(axis=1)
     return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
 
 
@@ -102,7 +107,7 @@ def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
     (farthest,), (target,) = told.farthest.copy(), told.values
     _, together = told.groups
     for _ in range(CUTS):
-        points = told.towards(farthest[np.newaxis])
+        points = told.towards(farthest[np.newaxis], MANY)
         good = told.accepted(points, accepts)
         if good.all():
             break

@@ -31,6 +31,8 @@ IN_WORDS = (
     BROKEN,
     "round_score",
     "many_changes",
+    "only_below_the_floor",
+    "just_above",
     "equal_margin",
     PROMISED,
     PREFIX,
@@ -177,8 +179,23 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     condition = "promise" if has_promise(spec) else "margin"
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
+    yield from _floor(metrics, spec)
     if not _serves_nobody(manifest):
         yield from _what_to_do(manifest, spec)
+
+
+def _floor(metrics: Mapping[str, float], spec: ProgramSpec) -> Iterator[str]:
+    """Whom the floor of options leaves without one, and what a lower one would be."""
+    least, above = spec.policy.least_help, metrics.get("just_above")
+    if lost := metrics.get("only_below_the_floor"):
+        gain = spec.policy.least_gain
+        floors = [f"least_{name}: {value:g}" for name, value in (("help", least), ("gain", gain)) if value is not None]
+        yield f"  {lost:.1%} have only options that would not help: they are below `{', '.join(floors)}`"
+        if least is not None and above is not None and above < least:
+            yield (
+                f"  of the people whom the model just accepts, {whole_percent(above)} have the wanted label: "
+                f"`policy.least_help: {rounded_down(above)}` asks no more of an option"
+            )
 
 
 def _serves_nobody(manifest: Manifest) -> bool:

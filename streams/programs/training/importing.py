@@ -39,7 +39,7 @@ from .improvement import fit_improvement, measured_improvement
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import RETRAINS, check_number
-from .served import broken_rows, measure_served
+from .served import broken_rows, just_above, measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
 from .unsaved_program import unsaved_program
 
@@ -132,6 +132,7 @@ def import_model(
         approved=[table.rows[index] for index in np.flatnonzero(approved)],
         metrics=metrics_of(table, order, model, loaded.spec.model.threshold)
         | {"instances": len(instances)}
+        | just_above(loaded.spec, scores, table.labels)
         | measured
         | alike,
     )

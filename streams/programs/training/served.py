@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import UnsetType
+from numpy.typing import NDArray
 
-from ....agents.goals import Threshold
+from ....agents.goals import Threshold, accepted
 from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
 from ....schemas.feature_reader import Features
@@ -17,6 +18,8 @@ from ..margin import goal_of, margin_of
 from ..models.scoring import score_of_options
 from .unsaved_program import Floats, UnsavedProgram
 
+FEWEST_ROWS = 30
+"""Of fewer rows a share says little."""
 PEOPLE = 50
 """Rejected people who are looked at."""
 BREAKING = "without_option_breaking"
@@ -43,7 +46,8 @@ def measure_served(
     the means of what the promise guarantees; its constants are told also where there are none. ``measured`` is the
     model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
     option that exceeds this ``round_score``. ``BREAKING`` stands there where it is more than 0. The result is
-    empty where nobody is rejected.
+    empty where nobody is rejected. Where options have a floor, ``only_below_the_floor`` is the share of people who have
+    none because of it.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -56,6 +60,10 @@ def measure_served(
     facts = {"rejected_sampled": float(len(people)), "without_option": len(without) / len(people)}
     if breaking := int((~unsaved.space.allowed(people[without])).sum()):
         facts[BREAKING] = breaking / len(people)
+    if unsaved.objective.floor is not None:
+        free = unsaved._replace(objective=unsaved.objective._replace(floor=None))
+        served = free.under(robust, goal_of(spec, margin)).propose(people[without]).people
+        facts["only_below_the_floor"] = len(np.unique(served)) / len(people)
     if margin or not isinstance(promise, NoPromise):
         served = unsaved.under(score, goal_of(spec, 0.0)).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
@@ -69,6 +77,19 @@ def measure_served(
         for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
             facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
     return facts | {PROMISED + name: number for name, number in promise.constants().items()}
+
+
+def just_above(spec: ProgramSpec, scores: Floats, labels: NDArray[np.int64]) -> dict[str, float]:
+    """The share of desired labels (n,) among the rows whose scores (n,) the model just accepts.
+
+    Those are the lowest tenth of the accepted ones, and at least ``FEWEST_ROWS``. Nothing where there are fewer, and
+    where options need not help.
+    """
+    above = np.flatnonzero(accepted(scores, spec.model.threshold))
+    if spec.policy.least_help is None or len(above) < FEWEST_ROWS:
+        return {}
+    nearest = above[np.argsort(scores[above], kind="stable")][: max(FEWEST_ROWS, len(above) // 10)]
+    return {"just_above": float(labels[nearest].mean())}
 
 
 def broken_rows(codec: FeatureCodec, rows: Iterable[Features]) -> Mapping[str, float]:

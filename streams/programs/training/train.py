@@ -51,7 +51,7 @@ from .label_fit import clearly, fit_of
 from .margin import retrained, wanted_margin
 from .protected import protected_use
 from .retrains import check_dates, fit_retrains, states_share, wanted_retrains
-from .served import broken_rows, measure_served
+from .served import broken_rows, just_above, measure_served
 from .share_calibration import ShareMeasurement, measure_share
 from .unsaved_program import unsaved_program
 
@@ -170,6 +170,7 @@ def train(
         approved=[table.rows[index] for index in approved],
         metrics=metrics_of(table, held_out, model, threshold)
         | {"training_rows": len(own), "instances": len(instances)}
+        | just_above(loaded.spec, model.score(table.X[unseen]), table.labels[unseen])
         | measured
         | table.left_out
         | facts
