@@ -24,8 +24,8 @@ from onward.streams.replay.suggestions import suggest
 ROWS, PEOPLE = 600, 800
 DEAREST, LEAST_GAIN = 3.0, 0.01
 ENOUGH = 0.8
-FEW = 0.04
-"""Of the people, those whom no option in round numbers brings across the threshold."""
+FEW = 0.05
+"""Of the people, those whom no option in round numbers brings across the threshold and above the floor."""
 
 
 class Served(NamedTuple):
@@ -73,9 +73,10 @@ def changed(option: Option, *without: str) -> dict[str, Value]:
 
 
 def chance(program: Program, row: Mapping[str, Value], changes: Mapping[str, Value]) -> float:
-    """How probably changes are carried out and help; 0 where the model rejects who made them."""
+    """How probably changes are carried out and help; 0 where the model rejects who made them, and below the floor."""
     after, before = program.codec.encode_many([{**row, **changes}]), program.codec.encode_many([row])
-    if not program.approves(program.bundle.model.score(after)):
+    objective = program.objective_under(program.bundle)
+    if not program.approves(program.bundle.model.score(after)) or not objective.worth(after, before[0]):
         return 0.0
     return float(program.bundle.improvement(after, before).item() * np.exp(-program.nu * np.abs(after - before).sum()))
 
