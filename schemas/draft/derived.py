@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .columns import Column, Floats
 from .relations import FEWEST_ROWS, FEWEST_VALUES, SAMPLED, is_no_accident
@@ -21,6 +22,9 @@ ROUNDED = 0.05
 MOST_DECIMALS = 12
 LIKELY = 0.99
 """The least squared correlation of what may be copies, on a few rows."""
+WIDER_BY = 1e-9
+WIDER = 1.0 + WIDER_BY
+"""What is looked for is a little wider than what counts, so that no rounding hides a pair."""
 ALONE = "changed alone, it would fit nobody"
 OPERATIONS: Mapping[str, np.ufunc] = {"/": np.divide, "*": np.multiply, "+": np.add, "-": np.subtract}
 
@@ -153,20 +157,60 @@ def _identities(columns: Sequence[Column]) -> Iterator[Identity]:
 def _suspects(columns: Sequence[Column], off: Sequence[float]) -> Iterator[tuple[int, int, str, int]]:
     """The identities that a few rows do not rule out, by the numbers of their columns."""
     sample = np.array([_numbers(column)[:: max(1, len(column.cells) // SAMPLED)] for column in columns])
-    pairs = ~np.eye(len(columns), dtype=bool)
     for made, values in enumerate(sample):
         # The largest first: many columns may be mostly 0.
-        first_row, *rows = np.argsort(-values).tolist()
-        others = pairs & pairs[made] & pairs[made][:, np.newaxis]
+        rows = np.argsort(-values).tolist()
+        near_by_sign = _near(sample[:, rows[0]], values[rows[0]], off[made])
         for sign, operation in OPERATIONS.items():
-            error = np.abs(operation.outer(sample[:, first_row], sample[:, first_row]) - values[first_row])
-            near = np.argwhere(~(error > off[made]) & (others if sign in "/-" else np.triu(others)))
+            near = near_by_sign[sign]
+            near = near[(near != made).all(axis=1) & (near[:, 0] != near[:, 1])]
+            near = near if sign in "/-" else near[near[:, 0] < near[:, 1]]
             for row in rows:
                 if not len(near):
                     break
                 error = np.abs(operation(*sample[near.T, row]) - values[row])
                 near = near[~(error > off[made])]
             yield from ((made, first, sign, second) for first, second in near.tolist())
+
+
+def _near(numbers: Floats, made: float, off: float) -> dict[str, NDArray[np.intp]]:
+    """By operation, the pairs (first, second) of these numbers (k,) that may make ``made``, up to ``off``, each (m, 2).
+
+    They are found in the sorted numbers: all pairs of a thousand columns would be too many. A few more may be among
+    them; a number that is not known may make anything.
+    """
+    order = np.argsort(numbers)
+    order = order[: int((~np.isnan(numbers)).sum())]
+    known, unknown = numbers[order], np.flatnonzero(np.isnan(numbers))
+    below, above = (made - off * WIDER, made + off * WIDER)
+    inverse = np.where(known == 0, np.nan, known)
+    zeros = np.flatnonzero(known == 0)
+    makes_zero = zeros if below <= 0 <= above else zeros[:0]
+    pairs = {
+        "+": _between(known, below - known, above - known),
+        "-": _between(known, known - above, known - below),
+        "*": np.concatenate([_between(known, below / inverse, above / inverse), _all(makes_zero, len(known))]),
+        "/": np.concatenate([_between(known, below * inverse, above * inverse)[:, ::-1], _all(zeros, zeros)]),
+    }
+    either = _all(unknown, len(numbers))
+    return {sign: np.concatenate([order[found], either, either[:, ::-1]]) for sign, found in pairs.items()}
+
+
+def _between(ordered: Floats, one: Floats, other: Floats) -> NDArray[np.intp]:
+    """The pairs (i, j) with the j-th of the ordered numbers between the i-th ends; none where these are NaN."""
+    margin = WIDER_BY * np.maximum(np.abs(one), np.abs(other))
+    start = np.searchsorted(ordered, np.minimum(one, other) - margin, side="left")
+    end = np.searchsorted(ordered, np.maximum(one, other) + margin, side="right")
+    counts = np.where(np.isnan(margin), 0, end - start)
+    first = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.column_stack([first, np.repeat(start, counts) + place])
+
+
+def _all(first: NDArray[np.intp], second: NDArray[np.intp] | int) -> NDArray[np.intp]:
+    """Every pair of the first numbers and the second ones, or as many as there are."""
+    others = np.arange(second) if isinstance(second, int) else second
+    return np.column_stack([np.repeat(first, len(others)), np.tile(others, len(first))])
 
 
 def _holds(identity: Identity, off: float) -> bool:
