@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..spec_rules import MOST_COLUMNS
 from ..specfile import MAX_BYTES, parse_spec
 from ..table import MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
 from .apart import Amounts, amounts_of
@@ -198,6 +199,11 @@ def _features(
             left_out[group or name] = reason
         else:
             guesses[group or name] = guess
+    if len(guesses) > MOST_COLUMNS:
+        message = (
+            f"{len(guesses):,} features are more than the {MOST_COLUMNS:,} of a spec: keep the columns that matter"
+        )
+        raise TableError(raw.file, None, None, message)
     numbers = [columns[name] for name in guesses if name in columns and columns[name].numbers is not None]
     follows = derived(numbers, {name: _doubt(guess) for name, guess in guesses.items()})
     features: dict[str, DraftedFeature] = {}

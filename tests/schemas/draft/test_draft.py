@@ -639,3 +639,26 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
     except TableError:
         return
     assert len(read_table(file, spec).rows) == sum(not is_not_given(label) for *_, label in rows)
+
+
+def test_more_features_than_a_spec_may_have_are_refused(tmp_path):
+    columns = {f"x{number}": ["a", "b", "b", "a"] for number in range(2001)}
+    with pytest.raises(
+        TableError, match="2,001 features are more than the 2,000 of a spec: keep the columns that matter"
+    ):
+        draft_spec(written(tmp_path, columns, [0, 0, 1, 1]), "y")
+    wide = {f"x{number}": [*(f"{letter}{'-' * 90}" for letter in "abcdefgh")] for number in range(400)}
+    with pytest.raises(TableError, match=r"400 features are more than a spec may have \(\d+ bytes; .*keep the columns"):
+        draft_spec(written(tmp_path, wide, [0, 1] * 4), "y")
+
+
+def test_a_draft_that_would_be_too_large_says_less_of_each_feature(tmp_path, monkeypatch):
+    columns = {f"x{number}": ["a", "b", "b", "a"] for number in range(20)}
+    file = written(tmp_path, columns, [0, 0, 1, 1])
+    whole = draft_spec(file, "y")
+    monkeypatch.setattr("onward.schemas.draft.draft.MAX_BYTES", len(whole.text.encode()) - 1)
+    draft = draft_spec(file, "y")
+    assert "There are too many features to say what each holds" in draft.text
+    assert "# undecided: 2 values" not in draft.text
+    assert parsed(draft) == parsed(whole)
+    assert draft.undecided == whole.undecided
