@@ -1,6 +1,6 @@
 """A service that uses Onward through confluent-kafka alone: a person applies, gets a recourse and carries it out.
 
-    python docs/examples/apply.py localhost:9092 loans '{"income": 21, "debts": 7, "region": "north"}'
+    python docs/examples/apply.py localhost:9092 loans '{"income": 55, "debts": 9, "region": "north"}'
 
 The service sends one application and prints the decision. It prints the recourse of a rejected person, reports that
 they carried it out and improved, and prints the reward. With --decide it sends the decision itself, which a program
