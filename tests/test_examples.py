@@ -55,19 +55,19 @@ def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
 
 
 def test_application_decision_and_outcome_come_back_as_recourse_and_reward(apply: Example) -> None:
-    done = apply("external", '{"income": 21, "debts": 7, "region": "north"}', "--decide")
+    done = apply("external", '{"income": 55, "debts": 9, "region": "north"}', "--decide")
     assert (done.returncode, done.stderr) == (0, "")
     decision, *options, reward = done.stdout.splitlines()
     assert decision == "rejected"
     assert all(option.startswith("recourse: ") for option in options)
-    assert any(" from 21 to " in option for option in options)
+    assert any(" from 55 to " in option for option in options)
     assert reward == "rewarded: 1.0"
 
 
 def test_who_applies_hears_whether_the_model_approves_them(apply: Example) -> None:
     approved = apply("loans", '{"income": 99, "debts": 0, "region": "north"}')
     assert (approved.returncode, approved.stdout, approved.stderr) == (0, "approved\n", "")
-    rejected = apply("loans", '{"income": 21, "debts": 7, "region": "north"}')
+    rejected = apply("loans", '{"income": 55, "debts": 9, "region": "north"}')
     decision, recourse, *_, reward = rejected.stdout.splitlines()
     assert (decision, recourse[:10], reward) == ("rejected", "recourse: ", "rewarded: 1.0")
 

@@ -79,8 +79,8 @@ class SimulationStep(NamedTuple):
 
     awaited: str
     """The id of what must be received before the run goes on."""
-    events: Callable[[], Iterable[OutgoingEvent]]
-    """Called when it is their turn."""
+    events: Callable[[], Iterable[OutgoingEvent]] | None
+    """Called when it is their turn; None: the run only waits."""
     is_over: Callable[[Struct], bool] | None
     """Whether the run goes on after an event that was read; None: without one."""
     applies: bool = False
@@ -105,6 +105,8 @@ class Run:
 
     def _go_on(self) -> None:
         self._pending, self._next = None, next(self._steps, None)
+        if self._next is not None and self._next.events is None:
+            self._pending, self._next = self._next, None
 
     @property
     def done(self) -> bool:
@@ -123,7 +125,7 @@ class Run:
     def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
         """The events to publish now. ``limit`` bounds the number of applications so far."""
         self._now_ms = max(self._now_ms, now_ms)
-        while self._pending is None and (step := self._next):
+        while self._pending is None and (step := self._next) and step.events is not None:
             if step.applies and limit is not None and self._applications >= limit:
                 return
             self._pending, self._next = step, None

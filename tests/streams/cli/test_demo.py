@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from html import escape
 
 import pytest
 
@@ -76,8 +77,10 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert 'src="' not in html
     svg = picture.read_text(encoding="utf-8")
     assert "url(http" not in svg
-    change = summary["examples"][1]["options"][0]["changes"][0]["feature"].replace(" ", "&#160;")
-    assert all(change in drawn and "simulated" in drawn for drawn in (html, svg))
+    [option, *_] = summary["examples"][1]["options"]
+    assert all(escape(text) in html for text in option["text"].values())
+    assert option["changes"][0]["feature"] in svg
+    assert all("simulated" in drawn for drawn in (html, svg))
     assert all(f"{policy['mer']:.3f}" in drawn for policy in summary["policies"].values() for drawn in (html, svg))
 
 

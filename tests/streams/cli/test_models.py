@@ -62,7 +62,8 @@ def rename(file, name, other):
     ],
 )
 def test_a_model_that_does_not_fit_is_not_announced(flags, change, code, message, program, capsys):
-    spec, manifest = rename(program / "spec.yaml", *change), program / "model" / "manifest.json"
+    spec, manifest = program / "spec.yaml", program / "model" / "manifest.json"
+    rename(rename(spec, "words: words\n", ""), *change)
     flags = [str(spec) if flag == "SPEC" else flag for flag in flags]
     # Nobody listens at this address: connecting to Kafka would fail with another code.
     assert main(["models", "announce", "--brokers", "127.0.0.1:1", "--manifest", str(manifest), *flags]) == code

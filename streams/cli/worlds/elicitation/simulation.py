@@ -37,7 +37,7 @@ class ElicitationRun(LockstepRun):
     """The simulation of one program whose people answer in these ``manners``, by round, before they get a recourse.
 
     ``overdue`` is how long ago those have applied who miss the deadline: their application comes late, and their time
-    is over. So nobody waits for it.
+    is over soon. The others do not wait for it.
     """
 
     def __init__(
@@ -50,22 +50,38 @@ class ElicitationRun(LockstepRun):
     ) -> None:
         self._people, self._manners = world, manners
         self._overdue_ms = milliseconds(overdue)
-        self._odd = set[str]()
+        self._odd, self._silent = set[str](), list[Reply]()
         super().__init__(simulated, prefix)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Odd answers are meant to be refused."""
         return not ids & self._odd and super().on_dead_letter(ids)
 
+    def receive(self, event: Struct) -> None:
+        """Handle an event of the program, or a line of the journal."""
+        for reply in self._silent:
+            reply.is_read(event)
+        super().receive(event)
+
     def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
         manner, name = self._manners[self._people.round_of(t)], event.application
-        reply = Reply(name, after=QUESTIONS if manner.is_overdue else 0)
+        reply = Reply(name)
         yield self._step("application", event, reply.is_read, self._overdue_ms if manner.is_overdue else 0)
+        if manner.is_overdue and reply.question is not None:
+            self._silent.append(reply := Reply(name, after=QUESTIONS))
+            self._delay(self._world.people, self._silence(t, name, manner, reply))
+            return
         rest = self._talk(t, name, manner, reply)
         if manner.waits:
             self._delay(t + manner.waits, rest)
         else:
             yield from rest
+
+    def _silence(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
+        """What follows from the first question to somebody who misses its deadline."""
+        if reply.options is None:
+            yield SimulationStep(f"{self.program}/application/{name}", None, reply.is_read)
+        yield from self._talk(t, name, manner, reply)
 
     def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
         """All questions to a person, and what follows from their recourse."""

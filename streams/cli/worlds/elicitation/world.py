@@ -52,8 +52,8 @@ INFLUENCES = (("loan_amount", "savings"), ("monthly_debt_payments", "savings"))
 """People who owe less save more easily."""
 INFLUENCE = 0.2
 """The cost that the highest value of an influencing feature adds."""
-LATE = timedelta(minutes=1)
-"""How long before they are noticed those have missed the deadline who miss it."""
+LEFT = timedelta(seconds=8)
+"""How long those have for an answer who miss the deadline."""
 
 
 class ElicitationWorld(PeopleWorld):
@@ -113,7 +113,7 @@ class ElicitationWorld(PeopleWorld):
         figures = ElicitationFigures(self._total, world, manners)
         elicitation = self._program.elicitation
         assert elicitation is not None, "the programs ask"
-        overdue = elicitation.deadline + self._program.policy.window.lateness + LATE
+        overdue = elicitation.deadline + self._program.policy.window.lateness - LEFT
         programs = [SimulatedProgram(program, world, scoreboards[program], figures.read) for program in specs]
         return Play(Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs), figures)
 

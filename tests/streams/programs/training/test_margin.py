@@ -69,6 +69,7 @@ def folder(tmp_path_factory):
     drafted = (
         (folder / "bare.yaml").read_text().replace("  generator: search", "  objective: cost\n  generator: search")
     )
+    drafted = drafted.replace("words: words\n", "")
     (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
     (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
     return folder
