@@ -35,4 +35,4 @@ def test_the_steps_of_the_page_lead_to_options_in_words(tmp_path: Path, monkeypa
                 assert main(shlex.split(line)[1:]) == 0, line
     told = printed.getvalue()
     assert "loans: model onnx-" in told
-    assert re.search(r"^\d+: 1 way forward\n  1\. .*raise income from \d+ to \d+", told, re.M)
+    assert re.search(r"^\d+: 1 way forward\n  1\. .*Raise income: from \d+ to \d+", told, re.M)

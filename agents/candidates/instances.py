@@ -92,7 +92,7 @@ class RecourseInstances(CandidateGenerator):
     >>> instances.explain(people[2])  # doctest: +NORMALIZE_WHITESPACE
     Explanation(reason='immutable', detail='no allowed change of income leads to a recourse instance: each of the 3
     that the model accepts and the constraints allow differs from the person in what may not change',
-    advice='', scores='')
+    advice='', scores='', nearest=None)
 
     References
     ----------

@@ -97,7 +97,7 @@ def test_a_secret_never_shows(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (["--chunk-records", "0"], "--chunk-records or ONWARD_CHUNK_RECORDS: input should be greater than or equal"),
         (["--chunk-records", "0", "--web-port", "x"], "; --web-port or ONWARD_WEB_PORT: "),
         (["--brokers"], "argument --brokers: expected one argument"),
-        (["--chunk", "3"], "unrecognized arguments: --chunk 3"),
+        (["--chunk", "3"], "there is no flag --chunk: did you mean --chunk-records?"),
         (["--security-protocol", "SASL_SSL"], "SASL_SSL needs sasl_mechanism, sasl_username and sasl_password"),
         (["--sasl-username", "me"], "security_protocol PLAINTEXT does not log in"),
         (["--ssl-certfile", "cert.pem"], "ssl_certfile and ssl_keyfile belong together"),

@@ -84,10 +84,12 @@ class Told(NamedTuple):
         """Which points (P, F, K) of each group are accepted, the others being as told, (G, K)."""
         owner, together = self.groups
         count, (group, feature) = points.shape[2], np.nonzero(together)
+        if not len(owner):
+            return np.empty((0, count), dtype=np.bool_)
         encoded = (points[owner[group], feature] - self.space.low[self.column[feature], np.newaxis]) / (
             self.space.scale[self.column[feature], np.newaxis]
         )
-        rows = np.repeat(self.rows[owner], count, axis=0).reshape(len(owner), count, -1)
+        rows = np.repeat(self.rows[owner], count, axis=0).reshape(len(owner), count, self.rows.shape[1])
         rows[group, :, self.column[feature]] = encoded
         return accepts(rows.reshape(-1, rows.shape[2])).reshape(len(owner), count)
 

@@ -45,12 +45,13 @@ class CommandParser(argparse.ArgumentParser):
         """The same, but a flag that there is not is told before the ones that are missing because of it."""
         # The flags of an action are its own parser's.
         given = () if self._subparsers is not None else sys.argv[1:] if args is None else args
+        known = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         for flag in _flags(given):
-            close = (
-                [] if flag in self._option_string_actions else get_close_matches(flag, self._option_string_actions, 1)
-            )
+            given_name = flag.lstrip("-")
+            begun = [name for name in known if name.startswith(given_name)]
+            close = [] if given_name in known else begun or get_close_matches(given_name, known, 1)
             if close:
-                self.error(f"there is no flag {flag}: did you mean {close[0]}?")
+                self.error(f"there is no flag {flag}: did you mean {known[close[0]]}?")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

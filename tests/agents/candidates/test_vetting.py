@@ -89,6 +89,20 @@ def generator_reason(generator: CandidateGenerator, person: np.ndarray) -> str:
     return "" if len(generator.propose(person[np.newaxis]).people) else generator.explain(person).reason
 
 
+def test_of_a_category_there_is_no_more() -> None:
+    space = scaled_space(np.array([0, 0, 1]), ("any", "none"))
+    person, target = np.array([1.0, 0.0, 0.3]), np.array([0.0, 1.0, 0.3])
+
+    def second(X: np.ndarray) -> np.ndarray:
+        assert len(X), "models are asked about rows"
+        return X[:, 1]
+
+    generator = registry["search"].build(space, target[np.newaxis], Objective(L1())).under(second, Threshold(0.5))
+    vetting = Vetting(generator, space, Objective(L1()), second, Threshold(0.5), "limit")
+    assert vetting.propose(person[np.newaxis]).points.tolist() == [target.tolist()]
+    assert vetting.ends(person, target) == {}
+
+
 def test_options_that_say_where_to_stop_are_told_to_those_who_have_too_few_others() -> None:
     def score(X: np.ndarray) -> np.ndarray:
         return np.where((X[:, 0] > 0.5) & (X[:, 0] < 0.6) | (X[:, 1] > 0.8), 0.9, 0.1)

@@ -79,7 +79,7 @@ def test_every_person_is_answered_and_counted_and_the_files_are_written(tmp_path
     assert "url(http" not in svg
     [option, *_] = summary["examples"][1]["options"]
     assert all(escape(text) in html for text in option["text"].values())
-    assert option["changes"][0]["feature"] in svg
+    assert option["text"]["en"].split(":")[0].replace(" ", "&#160;") in svg
     assert all("simulated" in drawn for drawn in (html, svg))
     assert all(f"{policy['mer']:.3f}" in drawn for policy in summary["policies"].values() for drawn in (html, svg))
 

@@ -11,6 +11,7 @@ from threading import Event
 
 import pytest
 
+from onward.streams.engine.version import ENGINE_VERSION, EngineSpan
 from onward.streams.errors import HandoverError, LedgerError
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.ledger.check import check_copy
@@ -69,7 +70,7 @@ def test_an_upgrade_answers_nobody_again_and_contradicts_nothing(installation):
     for topic in installation.topics.outputs:
         new = installation.broker.logs[topic, 0][published[topic] :]
         assert all(OutputPosition.parse(dict(one.headers)["onward_position"]).offset >= offset for one in new)
-        assert {dict(one.headers)[ENGINE] for one in new} <= {b"17.%d" % offset}
+        assert {dict(one.headers)[ENGINE] for one in new} <= {EngineSpan(ENGINE_VERSION, offset).header()}
     answers, fates = answered(installation.events("recourse")), closed(installation.events("rewards"))
     assert set(answers.values()) == {1}
     assert set(fates.values()) == {1}

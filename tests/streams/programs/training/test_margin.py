@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def folder(tmp_path_factory):
     drafted = (
         (folder / "bare.yaml").read_text().replace("  generator: search", "  objective: cost\n  generator: search")
     )
-    drafted = drafted.replace("words: words\n", "")
+    drafted = re.sub(r"(?m)^words: .*\n", "", drafted)
     (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
     (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
     return folder
