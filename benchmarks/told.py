@@ -82,8 +82,10 @@ def told(args: Args) -> Iterator[Row]:
 
 def replaced(case: Case, objective: str, policy: Mapping[str, Any]) -> FeatureCodec:
     """The codec of a case's spec with another policy."""
-    own = Policy(generator="search", objective=objective, options=3, window=case.source.codec.spec.policy.window)
-    return FeatureCodec(replace(case.source.codec.spec, policy=replace(own, **policy), promise=None))
+    own = Policy(generator="search", options=3, window=case.source.codec.spec.policy.window)
+    return FeatureCodec(
+        replace(case.source.codec.spec, policy=replace(own, objective=objective, **policy), promise=None)
+    )
 
 
 def told_by(case: Case, objective: str, policy: Mapping[str, Any], prior: Improvement) -> Told:
