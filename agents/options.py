@@ -7,6 +7,7 @@ target, a cost and an execution probability of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +134,15 @@ class Options(NamedTuple):
             helps, main = -np.logaddexp(0.0, -self.outlook.log_odds), self.outlook.effects.argmax(axis=1)
             others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
         return np.asarray(others)
+
+    def apart_from(self, arms: Sequence[int]) -> Mask:
+        """Whether each option leaves as it is every feature that all options of these arms change, (F,).
+
+        No option is, where they have none in common.
+        """
+        changed = self.targets != self.person
+        common = changed[np.isin(self.arm, arms)].all(axis=0)
+        return np.asarray(common.any() & ~changed[:, common].any(axis=1))
 
     @property
     def targets(self) -> Array:

@@ -165,6 +165,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     ``overshoot`` says what becomes of options that are rejected when somebody does more than they were told: they are
     no options (``refuse``), or they say where to stop, and come after those that need not (``limit``).
 
+    For a ``second_way`` the last of several options is one without the features that all others change, where there is
+    one.
+
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the objective is
     ``cost`` and the model has one.
@@ -193,6 +196,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     least_help: Annotated[float, Meta(ge=0, lt=1)] | None = None
     least_gain: Annotated[float, Meta(ge=0, lt=1)] | None = None
     overshoot: Literal["refuse", "limit"] | None = None
+    second_way: bool = False
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     options: Annotated[int, Meta(ge=1, le=10)] = 3

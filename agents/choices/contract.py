@@ -142,14 +142,18 @@ class Choice(Equipped, ABC):
         """Take one step: pick one of a person's options, or None when there is none."""
         return next(iter(self.select(options, 1, random)), None)
 
-    def select(self, options: Options, max_options: int, random: Random, *, every: bool = False) -> tuple[Pick, ...]:
+    def select(
+        self, options: Options, max_options: int, random: Random, *, every: bool = False, second_way: bool = False
+    ) -> tuple[Pick, ...]:
         """Take one step: pick up to ``max_options`` of a person's options, best first.
 
         The best is picked, then the best of those that may stand ``beside`` it, or of ``every`` other, and so on. Where
         there are several samples of the cost, it is the one that adds most to those before it
-        (``_select_among_samples``). ``random`` gives the generator of this step; only a choice that draws calls it.
+        (``_select_among_samples``). For a ``second_way`` the last place is that of an option without the features that
+        all others change, where there is one. ``random`` gives the generator of this step; only a choice that draws
+        calls it.
         """
-        generator = _once(random)
+        generator, all_options = _once(random), options
         self.begin(options, generator)
         if options.samples is not None and options.samples.number > 1:
             return self._select_among_samples(options, max_options, generator, every=every)
@@ -159,6 +163,9 @@ class Choice(Equipped, ABC):
             if len(picks) < max_options:
                 arm = picks[-1].arm
                 options = options.at(options.arm != arm) if every else options.compatible_with(arm)
+            if second_way and (len(picks) == max_options - 1 or not len(options.arm)):
+                apart = all_options.apart_from([pick.arm for pick in picks])
+                options = all_options.at(apart) if apart.any() else options
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def worth(self, options: Options, random: Random) -> Array:
@@ -192,13 +199,21 @@ class Choice(Equipped, ABC):
         return tuple(picks)
 
     def select_batch(
-        self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
+        self,
+        batch: OptionBatch,
+        max_options: int,
+        random: Callable[[int], np.random.Generator],
+        *,
+        second_way: bool = False,
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one after the other, while nothing is learned: what n calls of ``select`` do.
 
         ``random`` gives the generator of the i-th person's step.
         """
-        return [self.select(batch.of(i), max_options, partial(random, i)) for i in range(batch.number)]
+        return [
+            self.select(batch.of(i), max_options, partial(random, i), second_way=second_way)
+            for i in range(batch.number)
+        ]
 
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:

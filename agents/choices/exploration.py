@@ -25,13 +25,21 @@ class Exploration(NamedTuple):
     choice: Choice
     share: float
 
-    def select(self, options: Options, max_options: int, random: Random, coin: np.random.Generator) -> tuple[Pick, ...]:
+    def select(
+        self,
+        options: Options,
+        max_options: int,
+        random: Random,
+        coin: np.random.Generator,
+        *,
+        second_way: bool = False,
+    ) -> tuple[Pick, ...]:
         """Take one step, as ``Choice.select`` does; ``coin`` gives random numbers that the choice does not use."""
         choice, count = self.choice, options.number
         size = min(max_options, count)
         drawn = _drawn(coin, count, size) if coin.random() < self.share else None
         before = None if drawn is None else choice.state()
-        picks = choice.select(options, max_options, random)
+        picks = choice.select(options, max_options, random, second_way=second_way)
         if len(picks) == count or any(pick.propensity < 1.0 for pick in picks):
             return picks
         own = {pick.arm for pick in picks}
@@ -48,9 +56,14 @@ class Exploration(NamedTuple):
         max_options: int,
         random: Callable[[int], np.random.Generator],
         coins: Iterator[np.random.Generator],
+        *,
+        second_way: bool = False,
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
-        return [self.select(batch.of(i), max_options, partial(random, i), next(coins)) for i in range(batch.number)]
+        return [
+            self.select(batch.of(i), max_options, partial(random, i), next(coins), second_way=second_way)
+            for i in range(batch.number)
+        ]
 
 
 def force(choice: Choice, options: Options, indices: Sequence[int], random: Random) -> tuple[Pick, ...]:

@@ -128,11 +128,16 @@ class LinUCB(Choice):
         return self._theta[arms_at] * e + e * e / self._v[arms_at] * alpha
 
     def select_batch(
-        self, batch: OptionBatch, max_options: int, random: Callable[[int], np.random.Generator]
+        self,
+        batch: OptionBatch,
+        max_options: int,
+        random: Callable[[int], np.random.Generator],
+        *,
+        second_way: bool = False,
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, in one compiled loop where any options may stand beside each other."""
-        if batch.samples is not None or (batch.outlook is not None and max_options > 1):
-            return super().select_batch(batch, max_options, random)
+        if batch.samples is not None or ((second_way or batch.outlook is not None) and max_options > 1):
+            return super().select_batch(batch, max_options, random, second_way=second_way)
         people = batch.first, batch.last, batch.arm, batch.execution
         picked = np.empty((len(batch.first), max_options), dtype=np.intp)
         executions = np.empty(picked.shape)

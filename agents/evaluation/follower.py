@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..choices import Choice, Pull
 from ..choices.contract import Random
@@ -22,11 +23,13 @@ class Follower:
         What would have picked.
     max_options
         The most options that it picks at a step.
+    second_way
+        Whether the last of them is to do without what all others need.
     """
 
-    def __init__(self, choice: Choice, max_options: int = 1) -> None:
+    def __init__(self, choice: Choice, max_options: int = 1, *, second_way: bool = False) -> None:
         self._choice = choice
-        self._max_options = max_options
+        self._select = partial(choice.select, max_options=max_options, second_way=second_way)
         self._pulls: dict[int, dict[int, Pull]] = {}
         self._steps = 0
 
@@ -38,10 +41,10 @@ class Follower:
         choice, step = self._choice, self._steps
         self._steps = step + 1
         if not taken:
-            choice.select(options, self._max_options, random)
+            self._select(options, random=random)
             return ()
         before = choice.state()
-        picks = choice.select(options, self._max_options, random)
+        picks = self._select(options, random=random)
         assert picks, f"{choice!r} picked none of {options.number} options"
         wanted = tuple(pick.arm for pick in picks)
         if set(wanted) != set(taken):

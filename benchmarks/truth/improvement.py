@@ -107,11 +107,12 @@ class Shards(Residual):
         random: Callable[[], np.random.Generator],
         *,
         every: bool = False,
+        second_way: bool = False,
     ) -> tuple[Pick, ...]:
         """Let the next shard serve a person."""
         learner = self._shards[self._steps % SHARDS]
         self._steps += 1
-        return learner.select(options, max_options, random, every=every)
+        return learner.select(options, max_options, random, every=every, second_way=second_way)
 
     def update(self, pull: Pull, reward: float) -> None:
         """Let the pull's shard learn, and tell the others when it has learned so many outcomes."""

@@ -49,6 +49,7 @@ policy:
   least_help: 0.5    # nobody is told of a change after which the wanted outcome is less probable, by the labels
   least_gain: 0.05   # nor of one that makes it more probable by less
   overshoot: limit   # a change that works only up to a point says where to stop; refuse: it is no way forward
+  second_way: true   # where all ways need the same change, one that does without it takes the last place
   # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
   # margin: 0        # how far above the threshold options score; 0.05: a retrained model rejects fewer of them
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns

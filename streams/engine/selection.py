@@ -156,9 +156,11 @@ def select_for_steps(
 
     if policy.exploration:
         coins = (step_generator(program, shard.number, first_step + after, COIN) for after in range(batch.number))
-        picks = Exploration(shard.learner, policy.exploration).select_batch(batch, policy.options, random, coins)
+        picks = Exploration(shard.learner, policy.exploration).select_batch(
+            batch, policy.options, random, coins, second_way=policy.second_way
+        )
     else:
-        picks = shard.learner.select_batch(batch, policy.options, random)
+        picks = shard.learner.select_batch(batch, policy.options, random, second_way=policy.second_way)
     return _selected(batch, picks, state.model(program).objective)
 
 

@@ -40,6 +40,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_beyond_the_defaults(spec),
         *_of_improvement(spec),
         *_of_vetting(spec),
+        *_of_second_way(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -74,6 +75,11 @@ def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
     policy = spec.policy
     given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
     return () if set(given.values()) == {None} else (given,)
+
+
+def _of_second_way(spec: ProgramSpec) -> tuple[object, ...]:
+    """Which option the last place is kept for, where it is for a certain one."""
+    return ({"second_way": True},) if spec.policy.second_way else ()
 
 
 def _of_samples(spec: ProgramSpec) -> tuple[object, ...]:

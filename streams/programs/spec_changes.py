@@ -27,7 +27,18 @@ FEATURE_RULES = frozenset(
 )
 """The fields of a feature that say what people may do, and words. The others say what the feature is."""
 POLICY_RULES = frozenset(
-    {"options", "exploration", "seed", "margin", "target", "satisfied", "least_help", "least_gain", "overshoot"}
+    {
+        "options",
+        "exploration",
+        "seed",
+        "margin",
+        "target",
+        "satisfied",
+        "least_help",
+        "least_gain",
+        "overshoot",
+        "second_way",
+    }
 )
 CAPACITY_RULES = frozenset({"places", "coverage"})
 ELICITATION_RULES = frozenset({"questions", "options", "tolerance", "deadline"})

@@ -196,7 +196,8 @@ class _Shard:
         self._target = target
         self._number = number
         self.first = first
-        self._follower = Follower(target.learner(), target.spec.policy.options)
+        policy = target.spec.policy
+        self._follower = Follower(target.learner(), policy.options, second_way=policy.second_way)
         self._expectation = Expectation(len(program.arms))
         # Rounds learn how probably options succeed, whatever a policy makes of costs.
         same_cost = (program.spec.policy.cost, program.nu) == (target.spec.policy.cost, target.nu)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from onward.agents.choices import registry
 from onward.agents.options import Options, Outlook
 
 
@@ -36,3 +39,14 @@ def test_where_no_change_is_known_to_help_all_others_may_stand_beside_an_option(
 
 def test_where_nothing_is_expected_all_others_may_stand_beside_an_option():
     assert options([0.8, 0.5, 0.1], [0, 0, 0], expected=False).compatible_with(1).arm.tolist() == [0, 2]
+
+
+def test_a_way_without_what_all_others_need_is_told_though_it_helps_less():
+    known = options([0.8, 0.79, 0.5], [0, 0, 1])
+    points = np.array([[0.5, 0.0, 0.0], [0.7, 0.1, 0.0], [0.0, 0.9, 0.0]])
+    apart = known._replace(points=points)
+    choice = registry["protoar"](points, 10)
+    for second_way, arms in ((False, 1), (True, 2)):
+        picks = choice.select(apart, 3, partial(np.random.default_rng, 0), second_way=second_way)
+        assert len(picks) == arms
+    assert picks[-1].arm == 2

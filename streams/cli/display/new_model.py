@@ -21,7 +21,7 @@ from ...programs.margin import margin_of
 from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
 from ...programs.training.protected import PREFIX, protected_in_words
-from ...programs.training.served import BREAKING, BROKEN, PROMISED
+from ...programs.training.served import BREAKING, BROKEN, ONLY_WAY, PROMISED
 
 IN_WORDS = (
     "instances",
@@ -33,6 +33,7 @@ IN_WORDS = (
     "many_changes",
     "only_below_the_floor",
     "just_above",
+    ONLY_WAY,
     "equal_margin",
     PROMISED,
     PREFIX,
@@ -40,8 +41,8 @@ IN_WORDS = (
 """Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
 """The share by which mean costs may differ and count as equal."""
-
-
+MOST_FEATURES = 3
+"""So many features are named at most."""
 FLAT = 1e-9
 """Predictions that differ by less are the same, but for rounding."""
 
@@ -180,6 +181,7 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
     yield from _floor(metrics, spec)
+    yield from _only_ways(metrics)
     if not _serves_nobody(manifest):
         yield from _what_to_do(manifest, spec)
 
@@ -196,6 +198,14 @@ def _floor(metrics: Mapping[str, float], spec: ProgramSpec) -> Iterator[str]:
                 f"  of the people whom the model just accepts, {whole_percent(above)} have the wanted label: "
                 f"`policy.least_help: {rounded_down(above)}` asks no more of an option"
             )
+
+
+def _only_ways(metrics: Mapping[str, float]) -> Iterator[str]:
+    """The features without which the most people have no way."""
+    shares = {name.removeprefix(ONLY_WAY): share for name, share in metrics.items() if name.startswith(ONLY_WAY)}
+    most = sorted(shares, key=lambda name: (-shares[name], name))[:MOST_FEATURES]
+    if most:
+        yield f"  no way without a change of {', '.join(f'{name}: {shares[name]:.1%}' for name in most)}"
 
 
 def _serves_nobody(manifest: Manifest) -> bool:

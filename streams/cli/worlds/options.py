@@ -222,7 +222,8 @@ def picks_believing(shares: Array | None, program: Program, world: PreferenceWor
     places: Places = {}
     for t in world.rejected_applications:
         options = batch.of(int(world.row_of[t]))
-        picks = learner.select(options, program.spec.policy.options, np.random.default_rng)
+        policy = program.spec.policy
+        picks = learner.select(options, policy.options, np.random.default_rng, second_way=policy.second_way)
         if picks:
             chosen = np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks])
             places[t] = world.pick(t, options.at(chosen).targets)

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
+from ....agents.candidates import Proposals
 from ....agents.goals import Threshold, accepted
 from ....agents.promises import NoPromise, Promise
 from ....schemas.encoding import FeatureCodec
@@ -26,6 +27,8 @@ BREAKING = "without_option_breaking"
 """The share of people who have no option, and who break a constraint across features as they are."""
 BROKEN = "broken:"
 """Begins the names of metrics that count the rows which break a constraint across features: it follows."""
+ONLY_WAY = "only_way:"
+"""Begins the names of metrics that are shares of people all of whose ways change a feature: its name follows."""
 PROMISED = "promise_"
 """Begins the names of metrics that are means of what a promise guarantees."""
 
@@ -47,7 +50,7 @@ def measure_served(
     model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
     option that exceeds this ``round_score``. ``BREAKING`` stands there where it is more than 0. The result is
     empty where nobody is rejected. Where options have a floor, ``only_below_the_floor`` is the share of people who have
-    none because of it.
+    none because of it. ``ONLY_WAY`` begins the shares of people of whose ways each changes a feature.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -70,6 +73,7 @@ def measure_served(
     if asked is not None:
         served = unsaved.under(score, Threshold(asked)).propose(people).people
         facts |= {"round_score": asked, "without_option_in_round": 1.0 - len(np.unique(served)) / len(people)}
+    facts |= only_ways(spec, unsaved, proposals, people)
     if len(proposals.people):
         whose, targets = unsaved.best_options(proposals, people, spec.policy.options)
         facts["many_changes"] = float((unsaved.changes(whose, targets, people) > MANY_CHANGES).mean())
@@ -77,6 +81,16 @@ def measure_served(
         for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
             facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
     return facts | {PROMISED + name: number for name, number in promise.constants().items()}
+
+
+def only_ways(spec: ProgramSpec, unsaved: UnsavedProgram, proposals: Proposals, people: Floats) -> Mapping[str, float]:
+    """The share of people (n, D) all of whose options change a feature, by feature; those of nobody are left out."""
+    whose = proposals.people
+    of_feature = np.eye(len(spec.features), dtype=bool)[unsaved.space.feature_of]
+    changed = ((proposals.points[proposals.point] != people[whose]) @ of_feature).astype(bool)
+    needed = np.array([changed[whose == person].all(axis=0) for person in np.unique(whose).tolist()])
+    shares = needed.sum(axis=0) / len(people) if len(needed) else np.zeros(len(spec.features))
+    return {ONLY_WAY + spec.features[at].name: shares.item(at) for at in np.flatnonzero(shares).tolist()}
 
 
 def just_above(spec: ProgramSpec, scores: Floats, labels: NDArray[np.int64]) -> dict[str, float]:

@@ -134,6 +134,23 @@ def test_several_options_are_different_ones_and_begin_with_the_only_one(make: Ma
             assert {pick.arm for pick in picks} <= set(line.feasible.tolist())
 
 
+@always
+@given(script=scripts(), most=st.integers(2, 4))
+def test_the_last_way_does_without_what_all_others_need_where_one_can(make: Make, script: Script, most: int) -> None:
+    choice = make(script.points)
+    for line in script.lines:
+        if isinstance(line, Step) and len(line.feasible):
+            options, before = line.options(script.points), choice.state()
+            usual = choice.select(options, most, generator_of(0))
+            choice.restore(before)
+            *others, last = (pick.arm for pick in choice.select(options, most, generator_of(0), second_way=True))
+            changes = {arm: set(np.flatnonzero(script.points[arm] != line.person)) for arm in line.feasible.tolist()}
+            needed = set.intersection(*(changes[arm] for arm in others)) if others else set()
+            ways = [arm for arm in changes if not changes[arm] & needed]
+            assert others == [pick.arm for pick in usual[:-1]]
+            assert last in ways if needed and ways else last == usual[-1].arm
+
+
 def test_a_choice_that_learns_forgets_the_options_that_were_not_taken_up(kind: type[Choice]) -> None:
     """Of two options, only the second is ever rewarded; it becomes the first."""
     choice = fresh(kind, apart(4))
