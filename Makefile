@@ -186,6 +186,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 	@$(MAKE) --no-print-directory build/dice/installed || echo "DiCE could not be installed: it is left out"
 	$(BIN)/python -m onward.benchmarks.options --plot build/options.svg $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/options.json
 
+bench-told: install ## what more breaks, and what a floor costs: make bench-told DATA=DIR ARGS="--people 50"
+	$(BIN)/python -m onward.benchmarks.told $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/told.json
+
 bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
 
