@@ -101,24 +101,32 @@ def not_upgraded(tmp_path, monkeypatch):
         yield UpgradedInstallation(broker, kept, backup)
 
 
-def without_interviews(there):
-    """Let the older version have asked what this one asks."""
+NO_WAY = "We found no change that would be enough today. You can apply again when your figures have changed."
+
+
+def as_this_version_says(there):
+    """Let the older version have asked what this one asks, and told people in its words that there is no way."""
     log, own = there.kept.broker.logs["recourse", 0], there.kept.programs["asking"].policy_version.encode()
     for at, record in enumerate(log):
         event = json.loads(record.value)
         if event["program"] == "asking":
             log[at] = record._replace(value=record.value.replace(event["policy_version"].encode(), own))
+        elif "detail" in event:
+            log[at] = record._replace(value=json.dumps(event | {"detail": NO_WAY}).encode())
 
 
 @pytest.mark.attack
 def test_a_field_that_only_this_version_writes_is_told_as_an_addition(not_upgraded, capsys):
-    without_interviews(not_upgraded)
+    as_this_version_says(not_upgraded)
     write(not_upgraded)
     assert not_upgraded.replay("--from-ledger", str(not_upgraded.backup), "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["compared"] > 400
     assert (result["differing"], result["fields"]) == (0, [])
-    assert [(one["topic"], one["field"]) for one in result["added"]] == [("model-decisions", "reasons")]
+    assert [(one["topic"], one["field"]) for one in result["added"]] == [
+        ("model-decisions", "reasons"),
+        ("recourse", "scores"),
+    ]
     assert not_upgraded.replay("--from-ledger", str(not_upgraded.backup)) == 0
     assert "model-decisions: 16 have reasons, which the older version never writes" in capsys.readouterr().out
 
@@ -126,7 +134,7 @@ def test_a_field_that_only_this_version_writes_is_told_as_an_addition(not_upgrad
 @pytest.mark.attack
 @pytest.mark.parametrize("lacking", [True, False])
 def test_what_the_older_version_wrote_elsewhere_or_said_otherwise_is_no_addition(not_upgraded, lacking, capsys):
-    without_interviews(not_upgraded)
+    as_this_version_says(not_upgraded)
     log = not_upgraded.kept.broker.logs["model-decisions", 0]
     event = json.loads(log[-1].value)
     changed = {name: value for name, value in event.items() if name != "score"} if lacking else event | {"score": 2.0}
