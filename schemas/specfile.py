@@ -18,11 +18,12 @@ from pathlib import Path as FilePath
 import msgspec
 from msgspec.structs import replace
 
+from .feature_rules import Violation
 from .prior_file import PriorFileError, with_prior, without_prior
 from .problems import SpecProblem as SpecProblem
 from .spec import ProgramSpec
 from .spec_document import sha256_of
-from .spec_rules import Violation, violations
+from .spec_rules import violations
 from .type_errors import type_errors
 from .words.file import WordsError, WordsFiles, with_words
 from .yamltree import YamlDocument

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...agents import candidates, choices, promises
+from ...schemas.feature_rules import Violation
 from ...schemas.spec import ProgramSpec
-from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
 from .promised import has_own_score, has_promise
 

@@ -12,8 +12,8 @@ from ...agents.choices.questions import InterviewRules
 from ...agents.costs.causal import Causal, CostStructure
 from ...agents.costs.mixture import GaussianMixture
 from ...agents.costs.responses import Logistic, Noiseless, Response
+from ...schemas.feature_rules import Violation
 from ...schemas.spec import Elicitation, ProgramSpec, WeightPrior
-from ...schemas.spec_rules import Violation
 from .limited_places import closes_rounds
 
 SHARPNESS = 20.0

@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from ...agents import candidates
 from ...schemas.events import Value
+from ...schemas.feature_rules import Violation
 from ...schemas.spec import ProgramSpec
-from ...schemas.spec_rules import Violation
 
 FEWEST_ALIKE = 5
 METRIC = "fewest_alike"

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ...agents import candidates, choices, costs, goals, improvement, promises
 from ...agents.parameters import Parametrised
 from ...agents.registry import Registry
+from ...schemas.feature_rules import Violation
 from ...schemas.spec import UNDECIDED, ProgramSpec, PromiseTerms
-from ...schemas.spec_rules import Violation
 from ...schemas.specfile import LoadedSpec, load_spec
 from ..errors import UsageError
 from .compositions import composition_faults
