@@ -79,12 +79,32 @@ class PeopleRead(NamedTuple):
         return self.people
 
 
+class LabelledRows(NamedTuple):
+    """The rows of a data file whose label is given: their cells as text, their features, and their labels (N,).
+
+    A feature is None where its cell has no value. ``unlabelled`` (M,) says which of the M rows of the file are left
+    out.
+    """
+
+    raw: RawTable
+    given: list[dict[str, Value | None]]
+    labels: NDArray[np.int64]
+    unlabelled: NDArray[np.bool_]
+
+
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors.
 
     A row whose label is not given is left out, whatever else stands in it.
     """
-    raw, codec = _respelled(read_csv(path), spec), FeatureCodec(spec)
+    codec, read = FeatureCodec(spec), read_labelled(path, spec)
+    rows = [dict(codec.completed(row)) for row in read.given]
+    return Table(rows, read.labels, codec.encode_many(rows), read.unlabelled)
+
+
+def read_labelled(path: str | Path, spec: ProgramSpec) -> LabelledRows:
+    """The rows of a data file as its cells have them. Raises ``TableError`` with its first errors."""
+    raw = _respelled(read_csv(path), spec)
     _check_columns(raw, spec, label=spec.label.name)
     label = LabelReader(spec.label.desired)
     unlabelled = np.array([not label.is_given(cell) for cell in raw.columns[spec.label.name]], dtype=np.bool_)
@@ -94,8 +114,7 @@ def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     given = _feature_rows(raw, spec)
     wrong = _problems(raw, given, spec)
     raise_first(TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row])
-    rows = [dict(codec.completed(row)) for row in given]
-    return Table(rows, _labels(raw, spec.label.name, label), codec.encode_many(rows), unlabelled)
+    return LabelledRows(raw, given, _labels(raw, spec.label.name, label), unlabelled)
 
 
 def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> PeopleRead:

@@ -27,14 +27,19 @@ DIP = 0.03
 
 def is_leak(column: Column, desired: Mask) -> bool:
     """Whether a column alone tells the label (n,) almost always: by its value, or by having one at all."""
+    return area_alone(column, desired) >= LEAK
+
+
+def area_alone(column: Column, desired: Mask) -> float:
+    """How well a column alone ranks the rows by the label (n,): the area under the ROC curve, 0.5 for few rows."""
     if min(desired.sum(), (~desired).sum()) < FEWEST_ROWS:
-        return False
+        return 0.5
     groups = _groups(column)
     sums, counts = np.bincount(groups, weights=desired), np.bincount(groups)
     # Each row is judged by the others of its group, so that a group of one row tells nothing.
     others = counts[groups] - 1
     share = np.where(others > 0, (sums[groups] - desired) / np.maximum(others, 1), desired.mean())
-    return _area(share, desired) >= LEAK
+    return _area(share, desired)
 
 
 def trend(column: Column, desired: Mask, least: float = STRONG) -> int:
@@ -51,6 +56,13 @@ def trend(column: Column, desired: Mask, least: float = STRONG) -> int:
         return 0
     sign = 1 if distance > 0 else -1
     return sign if _rises(sign * values, labels) else 0
+
+
+def ranks_of(values: Floats) -> Floats:
+    """The ranks of numbers (n,), those that are equal sharing the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+    return ranks
 
 
 def _standard_error(values: Floats, wanted: int, others: int) -> float:

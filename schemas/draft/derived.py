@@ -30,12 +30,21 @@ OPERATIONS: Mapping[str, np.ufunc] = {"/": np.divide, "*": np.multiply, "+": np.
 
 
 class Identity(NamedTuple):
-    """``column`` is ``first`` ``sign`` ``second`` in every row."""
+    """``column`` is ``first`` ``sign`` ``second`` in every row, up to ``off``."""
 
     column: Column
     first: Column
     sign: str
     second: Column
+    off: float
+
+    def holds(self, first: Floats, second: Floats, made: Floats) -> NDArray[np.bool_]:
+        """Whether it does of these numbers of its parts and of its column (n,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.abs(OPERATIONS[self.sign](first, second) - made) <= self.off)
+
+    def __str__(self) -> str:
+        return f"{self.first.name!a} {self.sign} {self.second.name!a}"
 
 
 def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
@@ -116,20 +125,16 @@ def _flagged(flag: Column, number: Column) -> str | None:
 def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
     """The columns that are the ratio, product, sum or difference of two others, with the reason."""
     found: dict[str, Identity] = {}
-    numbers = sorted(_of_many_values(columns), key=lambda column: column.name)
-    for identity in sorted(_identities(numbers), key=lambda identity: _rank(identity, doubts)):
+    for identity in sorted(identities(columns), key=lambda identity: _rank(identity, doubts)):
         name, operands = identity.column.name, (identity.first.name, identity.second.name)
         if name not in found and not any(_rests_on(name, operand, found) for operand in operands):
             found[name] = identity
-    return {
-        name: f"it is {first.name!a} {sign} {second.name!a} in every row: {ALONE}"
-        for name, (_, first, sign, second) in found.items()
-    }
+    return {name: f"it is {identity} in every row: {ALONE}" for name, identity in found.items()}
 
 
 def _rank(identity: Identity, doubts: Mapping[str, int]) -> tuple[bool | int | float | str, ...]:
     """The lower, the rather its column is left out. Of a * b = c all three follow from the other two."""
-    column, first, sign, second = identity
+    column, first, sign, second, _ = identity
     is_ratio = sign == "/" and not column.is_whole
     low, high = float(column.values.min()), float(column.values.max())
     names = (column.name, first.name, second.name)
@@ -143,14 +148,16 @@ def _rests_on(name: str, operand: str, found: Mapping[str, Identity]) -> bool:
     return any(_rests_on(name, other.name, found) for other in (found[operand].first, found[operand].second))
 
 
-def _identities(columns: Sequence[Column]) -> Iterator[Identity]:
-    if not columns or len(columns[0].cells) < FEWEST_ROWS:
+def identities(columns: Iterable[Column]) -> Iterator[Identity]:
+    """The columns of numbers that are the ratio, product, sum or difference of two others in every row."""
+    numbers = sorted(_of_many_values(columns), key=lambda column: column.name)
+    if not numbers or len(numbers[0].cells) < FEWEST_ROWS:
         return
-    off = [_rounding(column) for column in columns]
+    off = [_rounding(column) for column in numbers]
     with np.errstate(divide="ignore", invalid="ignore"):
-        for made, first, sign, second in _suspects(columns, off):
-            identity = Identity(columns[made], columns[first], sign, columns[second])
-            if _holds(identity, off[made]):
+        for made, first, sign, second in _suspects(numbers, off):
+            identity = Identity(numbers[made], numbers[first], sign, numbers[second], off[made])
+            if _holds(identity):
                 yield identity
 
 
@@ -213,15 +220,15 @@ def _all(first: NDArray[np.intp], second: NDArray[np.intp] | int) -> NDArray[np.
     return np.column_stack([np.repeat(first, len(others)), np.tile(others, len(first))])
 
 
-def _holds(identity: Identity, off: float) -> bool:
+def _holds(identity: Identity) -> bool:
     """Whether it does in every row, and would not if the rows of one of the three were shuffled."""
-    column, first, sign, second = identity
+    column, first, _, second, _ = identity
     given = column.given & first.given & second.given
     parts = [_numbers(part)[given] for part in (first, second, column)]
     rows = len(parts[0])
 
     def broken(first: Floats, second: Floats, made: Floats) -> float:
-        return float((~(np.abs(OPERATIONS[sign](first, second) - made) <= off)).mean())
+        return float((~identity.holds(first, second, made)).mean())
 
     if rows < FEWEST_ROWS or broken(*parts):
         return False

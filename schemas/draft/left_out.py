@@ -20,6 +20,9 @@ FEWEST_ROWS = 20
 """Of fewer rows nobody can say that each has a value of its own."""
 ALMOST_ALL = 0.95
 MOST_CODES = 20
+EXPECTED_TWICE = 10.0
+"""Pairs of rows that would share a number, were they drawn evenly from its range: by chance none does once in 20,000
+columns."""
 MAX_SHOWN = 20
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 DATE_TEXT = re.compile(
@@ -104,6 +107,12 @@ def _has_days(column: Column) -> bool:
     return all(bool(((low <= part) & (part <= high)).all()) for part, low, high in parts)
 
 
+def reason_against_rows(column: Column) -> str | None:
+    """Why the values of a column stand for single rows or moments, and not for what people are like; None else."""
+    checks = (_date, _identifier, _given_once, _many_texts)
+    return next((reason for check in checks if (reason := check(column)) is not None), None)
+
+
 def _identifier(column: Column) -> str | None:
     distinct, rows = len(set(column.texts)), len(column.texts)
     own = rows >= FEWEST_ROWS and distinct >= ALMOST_ALL * rows
@@ -118,6 +127,15 @@ def _identifier(column: Column) -> str | None:
     if column.words & CODE and distinct > MOST_CODES:
         return "it holds codes, whose size means nothing"
     return None
+
+
+def _given_once(column: Column) -> str | None:
+    """Numbers of which none is given twice, though many would be by chance."""
+    rows = len(column.values)
+    if not column.is_whole or len(np.unique(column.values)) < rows:
+        return None
+    expected = rows * (rows - 1) / 2.0 / (np.ptp(column.values) + 1.0)
+    return "every row has a number of its own: an identifier" if expected >= EXPECTED_TWICE else None
 
 
 def _is_counter(column: Column) -> bool:

@@ -81,11 +81,12 @@ def _ordered(numbers: Mapping[str, Floats]) -> list[Pair]:
         close[close] = (sample[first] <= sample[close]).all(axis=1)
         close[first] = False
         near = np.flatnonzero(close).tolist()
-        found += [(name, names[second]) for second in near if _is_never_above(values[first], values[second])]
+        found += [(name, names[second]) for second in near if is_never_above(values[first], values[second])]
     return found
 
 
-def _is_never_above(first: Floats, second: Floats) -> bool:
+def is_never_above(first: Floats, second: Floats) -> bool:
+    """Whether the first of two numbers (n,) is at most the second in every row, and that is no accident."""
     if (first > second).any() or not (first < second).any():
         return False
     below = np.searchsorted(np.sort(second), first, side="left")
