@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .streams.api.training import draft_spec, train
     from .streams.errors import OnwardError, OnwardWarning
     from .streams.programs.bundle.manifest import Manifest
+    from .streams.review.report import Review
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "Program",
     "Question",
     "Recourse",
+    "Review",
     "Step",
     "Suggestions",
     "__version__",
@@ -51,6 +53,7 @@ _MODULES = {
     "Program": ".streams.api.program",
     "Question": ".streams.api.elicitation",
     "Recourse": ".streams.answers",
+    "Review": ".streams.review.report",
     "Step": ".streams.answers",
     "Suggestions": ".streams.api.suggestions",
     "draft_spec": ".streams.api.training",

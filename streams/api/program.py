@@ -22,6 +22,8 @@ from ..programs.assembly import assemble
 from ..programs.program import Program as AssembledProgram
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
+from ..review.report import Review
+from ..review.review import PEOPLE, review
 from .arguments import checks_arguments, milliseconds_of, path_of, shown, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
 from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid
@@ -30,6 +32,7 @@ from .suggestions import Suggestions
 from .usage_errors import usage_errors
 
 MAX_OPTIONS = 10
+MOST_REVIEWED = 1_000_000
 
 
 class Program:
@@ -50,10 +53,10 @@ class Program:
     True
     """
 
-    def __init__(self, assembled: AssembledProgram) -> None:
+    def __init__(self, assembled: AssembledProgram, spec_file: Path | None = None) -> None:
         if not isinstance(assembled, AssembledProgram):
             raise UsageError('load_program makes a program, as in load_program("loans.yaml")')
-        self._program = assembled
+        self._program, self._spec_file = assembled, spec_file
         address = assembled.bundle.address
         self._address = address if "://" in address else str(Path(address).absolute())
 
@@ -209,6 +212,26 @@ class Program:
         scores: list[float] = self._program.bundle.model.score(self._program.codec.encode_many(rows)).tolist()
         return scores
 
+    @checks_arguments
+    def review(self, csv: str | Path, *, people: int = PEOPLE) -> Review:
+        """What the program would tell people, and what is suspicious about it, before anybody is told.
+
+        Parameters
+        ----------
+        csv
+            Data with the spec's features and its label, such as those that the model was trained on.
+        people
+            The most rejected people of the data to answer. They are evenly spread over its rows.
+
+        Raises
+        ------
+        OnwardError
+            When the data do not fit the spec, or have no label.
+        """
+        data, most = path_of("csv", csv), whole_number_of("people", people, 1, MOST_REVIEWED)
+        with usage_errors():
+            return review(self._program, data, people=most, spec_file=self._spec_file)
+
     def _check(self, people: Mapping[str, Mapping[str, Value | None]]) -> None:
         """Raise ``UsageError`` for people who are not those of ``read``."""
         if not isinstance(people, Mapping):
@@ -265,7 +288,7 @@ def load_program(spec: str | Path, *, options: int | None = None) -> Program:
     """
     loaded = read_spec(spec, options)
     remind(loaded.path, unprotected(loaded.spec))
-    return Program(assemble(loaded))
+    return Program(assemble(loaded), loaded.path)
 
 
 def read_spec(spec: str | Path, options: int | None) -> LoadedSpec:

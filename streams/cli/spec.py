@@ -1,4 +1,4 @@
-"""``onward spec``: drafts and checks program specs."""
+"""``onward spec``: drafts and checks program specs, and reviews what they would tell people."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, t
 from .display.words import counted
 from .flags.parsing import CommandParser
 
+DESCRIPTION = "Draft a program spec from a CSV, check specs, or review what people would be told."
+REVIEWED = 200
+"""Rejected people who are answered in a review."""
 MOST_NAMED = 10
 """Of the features that nobody has decided."""
 
 
 def run(args: Sequence[str]) -> int:
-    """Check or draft."""
-    parser = CommandParser(prog="onward spec", description="Draft a program spec from a CSV, or check specs.")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="{check,draft}", parser_class=CommandParser)
+    """Check, draft or review."""
+    parser = CommandParser(prog="onward spec", description=DESCRIPTION)
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="{check,draft,review}", parser_class=CommandParser
+    )
     checking = actions.add_parser("check", help="explain every error with its line; exit code 2 when there is any")
     checking.add_argument("specs", nargs="+", type=Path, metavar="FILE", help="program spec (YAML)")
     checking.add_argument(
@@ -59,7 +64,18 @@ def run(args: Sequence[str]) -> int:
     drafting.add_argument(
         "--no-input", action="store_true", help="ask nothing, as without a terminal: what is not known stays undecided"
     )
+    reviewing = actions.add_parser("review", help="what people would be told, and what is suspicious: tells nobody")
+    reviewing.add_argument("spec", type=Path, metavar="SPEC", help="program spec (YAML) whose model is trained")
+    reviewing.add_argument(
+        "--data", required=True, type=Path, metavar="CSV", help="data with the features and the label"
+    )
+    reviewing.add_argument(
+        "--people", type=int, default=REVIEWED, metavar="N", help="rejected people to answer (default: %(default)s)"
+    )
+    reviewing.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
     options = parser.parse_args(list(args))
+    if options.action == "review":
+        return review(options.spec, options.data, options.people, as_json=options.as_json)
     if options.action == "check":
         if options.against is not None and len(options.specs) != 1:
             parser.error("--against compares one FILE with OLD")
@@ -180,6 +196,25 @@ def draft(
     _write_words(words, output)
     _tell_open(csv, drafted)
     print(f"{output}: drafted from {csv}; review it, then run: onward spec check {output}", file=sys.stderr)
+    return 0
+
+
+def review(spec: Path, csv: Path, people: int = REVIEWED, *, as_json: bool = False) -> int:
+    """Print what rejected people of a data file would be told, and what is suspicious about it; nobody is told.
+
+    Returns 0 whatever is found. Raises ``SpecError``, ``TableError`` or ``ModelError`` where something cannot be used.
+    """
+    if people < 1:
+        raise UsageError(f"--people is {people}: give a number from 1")
+    # Imported late: checking a spec needs none of it.
+    from ..review.review import review as reviewed
+    from .display.review import print_review
+
+    loaded = load_program_spec(spec)
+    found = reviewed(
+        assemble(loaded), csv, people=people, spec_file=loaded.path, progress=DraftProgress(units="people")
+    )
+    print_review(found, csv, as_json=as_json)
     return 0
 
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
+from ...schemas.specfile import LoadedSpec
+from ..programs.assembly import assemble
+from ..programs.bundle.manifest import MANIFEST
 from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
 from ..programs.training.retrains import RETRAINS, states_share
+from ..programs.training.served import PEOPLE
 from ..programs.training.train import ESTIMATORS, train
+from ..review.review import review
 from .display.new_model import print_model, tell, tell_dates
 from .display.reminders import tell_cautions, tell_unprotected
+from .display.review import worst_lines
 from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser
 
@@ -67,4 +76,13 @@ def run(args: Sequence[str]) -> int:
     print_model(manifest, loaded.spec, options.output)
     if states_share(loaded.spec) and options.date_column is None:
         tell_dates(date_columns(options.csv, loaded.spec))
+    for line in _suspicious(loaded, options.output, options.csv):
+        tell(line)
     return 0
+
+
+def _suspicious(loaded: LoadedSpec, output: Path, csv: Path) -> list[str]:
+    """The worst of what people would be told by the new model, wherever the spec has its first one."""
+    model = structs.replace(loaded.spec.model, manifest=str((output / MANIFEST).absolute()))
+    program = assemble(replace(loaded, spec=structs.replace(loaded.spec, model=model)))
+    return worst_lines(review(program, csv, people=PEOPLE, spec_file=loaded.path))

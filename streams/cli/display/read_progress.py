@@ -30,14 +30,17 @@ class ReadProgress:
 
 
 class DraftProgress:
-    """Says every two seconds how many columns of a data file a draft has looked at; ``clock`` gives seconds."""
+    """Says every two seconds how many columns of a data file, or other ``units``, a command has looked at.
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock, self._last_shown = clock, clock()
+    ``clock`` gives seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic, units: str = "columns") -> None:
+        self._clock, self._last_shown, self._units = clock, clock(), units
 
     def __call__(self, done: int, total: int) -> None:
         """Print a line when the last one is old."""
         now = self._clock()
         if now - self._last_shown >= DRAFT_SECONDS:
             self._last_shown = now
-            print(f"looked at {done:,} of {total:,} columns", file=sys.stderr, flush=True)
+            print(f"looked at {done:,} of {total:,} {self._units}", file=sys.stderr, flush=True)

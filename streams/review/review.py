@@ -1,0 +1,86 @@
+"""A review: the rejected people of labelled data are answered, and nobody is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ...agents.goals import accepted
+from ...schemas.events import NoRecourse, Recourse
+from ...schemas.table import read_labelled
+from ..programs.program import Program
+from ..replay.suggestions import LIMITED_PLACES, suggest
+from .evidence import Evidence
+from .places import Places
+from .report import Review, Suspicion
+from .rules.registry import RULES
+from .uses import examples, uses
+
+PEOPLE = 200
+"""Rejected people who are answered, where nobody says how many."""
+
+Progress = Callable[[int, int], None]
+"""Told how many people are answered, and of how many."""
+
+
+def review(
+    program: Program,
+    csv: str | Path,
+    *,
+    people: int = PEOPLE,
+    spec_file: Path | None = None,
+    progress: Progress | None = None,
+) -> Review:
+    """What a program would tell at most so many rejected people of a CSV with labels, evenly spread over its rows.
+
+    The same data, spec and model give the same review. Suspicions have lines where ``spec_file`` is the spec's file.
+    Raises ``TableError`` for data that do not fit the spec, or have no label; ``ModelError`` where the model cannot
+    score them.
+    """
+    evidence = gathered(program, csv, people, progress)
+    places = Places(spec_file)
+    suspicions = [
+        Suspicion(name, places.of(found.path), found.figure, found.text, found.feature)
+        for name, rule in RULES.items()
+        for found in sorted(rule(evidence), key=lambda found: -abs(found.figure))
+    ]
+    note = LIMITED_PLACES.format(program.name, program.spec.policy.goal) if program.closes_rounds else None
+    return Review(
+        program.name,
+        program.bundle.version,
+        rows=len(evidence.desired),
+        unlabelled=int(evidence.read.unlabelled.sum()),
+        rejected=int((~evidence.approved).sum()),
+        people=len(evidence.answers),
+        options=len(evidence.told),
+        none=dict(Counter(answer.reason for answer in evidence.without).most_common()),
+        features=tuple(uses(evidence)),
+        examples=tuple(examples(evidence)),
+        suspicions=tuple(suspicions),
+        note=note,
+    )
+
+
+def gathered(program: Program, csv: str | Path, people: int, progress: Progress | None = None) -> Evidence:
+    """What the rules look at; people of a program with limited places cannot be answered before a round is closed."""
+    read = read_labelled(csv, program.spec)
+    scores = program.bundle.model.score(program.codec.encode_many(read.given))
+    approved = accepted(scores, program.spec.model.threshold)
+    rejected = np.flatnonzero(~approved)
+    numbers = np.flatnonzero(~read.unlabelled)
+    chosen = rejected[np.linspace(0, len(rejected) - 1, min(people, len(rejected))).round().astype(int)]
+    rows = {str(numbers[row]): read.given[row] for row in chosen.tolist()}
+    answers = [] if program.closes_rounds else list(_counted(suggest(program, rows, 0), len(rows), progress))
+    return Evidence(program.spec, program.bundle.manifest, read, approved, rows, answers)
+
+
+def _counted(
+    answers: Iterator[Recourse | NoRecourse], total: int, progress: Progress | None
+) -> Iterator[Recourse | NoRecourse]:
+    for done, answer in enumerate(answers, 1):
+        if progress is not None:
+            progress(done, total)
+        yield answer
