@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...advice import ACCEPTED, LASTING
 from ..evidence import Evidence
 from . import Finding
 
+FACTS = "lasting:"
+"""Begins the names of the metrics that say how many options last by a rule, and at what cost: rule and fact follow."""
+OWN = "own"
+"""The spec's own rules."""
+
 
 def dies(evidence: Evidence) -> Iterator[Finding]:
     """Models of other rows that accept too few of the options. The figure is the share that they accept."""
-    share = evidence.manifest.metrics.get("retrained_accept")
-    if share is not None and share < ACCEPTED:
-        text = f"models trained on other rows of the data accept {share:.0%} of the options: {LASTING}"
-        yield Finding(("policy", "margin"), share, text)
+    metrics = evidence.manifest.metrics
+    shares = _facts(metrics, "share")
+    share = shares.pop(OWN, metrics.get("retrained_accept"))
+    if share is None or share >= ACCEPTED:
+        return
+    costs = _facts(metrics, "relative")
+    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs]
+    text = f"models trained on other rows of the data accept {share:.0%} of the options"
+    if enough:
+        rule = min(enough, key=lambda each: costs[each])
+        text += f": with `{rule}` {shares[rule]:.0%}, at {costs[rule]:.2f} times the cost"
+    else:
+        text += f": {LASTING}"
+    yield Finding(("policy", "margin"), share, text)
+
+
+def _facts(metrics: Mapping[str, float], fact: str) -> dict[str, float]:
+    """A fact about how options last, by rule."""
+    named = {name.removeprefix(FACTS): value for name, value in metrics.items() if name.startswith(FACTS)}
+    return {name.removesuffix(f":{fact}"): value for name, value in named.items() if name.endswith(f":{fact}")}

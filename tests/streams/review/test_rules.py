@@ -194,6 +194,17 @@ def test_options_that_few_retrained_models_accept_are_told(metrics: Mapping[str,
     assert len(list(dies(evidence(metrics=metrics)))) == lines
 
 
+def test_the_cheapest_rule_by_which_enough_options_last_is_named() -> None:
+    rules = {"own": (0.7, 1.0), "policy.margin: 0.1": (0.8, 1.1), "policy.margin: 0.2": (0.92, 1.4), "p": (0.95, 1.2)}
+    metrics = {"retrained_accept": 0.95, "lasting:models": 20.0}
+    for rule, (share, cost) in rules.items():
+        metrics |= {f"lasting:{rule}:share": share, f"lasting:{rule}:relative": cost}
+    [found] = dies(evidence(metrics=metrics))
+    assert found.figure == 0.7
+    assert found.text.endswith("accept 70% of the options: with `p` 95%, at 1.20 times the cost")
+    assert not list(dies(evidence(metrics=metrics | {"lasting:own:share": 0.9})))
+
+
 def test_a_feature_of_every_option_of_somebody_is_their_only_way() -> None:
     both = told(0, Change("part", 9, 5), Change("grade", "low", "high"))
     other = msgspec.structs.replace(both, options=(*both.options, *told(0, Change("part", 9, 1)).options))
