@@ -22,8 +22,8 @@ from ..programs.assembly import assemble
 from ..programs.program import Program as AssembledProgram
 from ..programs.spec_check import load_program_spec
 from ..replay.suggestions import suggest
-from ..review.report import Review
-from ..review.review import PEOPLE, review
+from ..review.report import PEOPLE, Review
+from ..review.review import review
 from .arguments import checks_arguments, milliseconds_of, path_of, shown, switch_of, text_of, whole_number_of
 from .elicitation import Elicitation
 from .people import Frame, People, PolarsFrame, ValidPeople, one_person, read, read_valid

@@ -24,15 +24,14 @@ from ..programs.model_fit import Asked, ModelFacts, misfit
 from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
+from ..review.report import PEOPLE
 from .display.interview import Interview
-from .display.read_progress import DraftProgress
+from .display.read_progress import LineProgress
 from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, tell_unprotected
 from .display.words import counted
 from .flags.parsing import CommandParser
 
 DESCRIPTION = "Draft a program spec from a CSV, check specs, or review what people would be told."
-REVIEWED = 200
-"""Rejected people who are answered in a review."""
 MOST_NAMED = 10
 """Of the features that nobody has decided."""
 
@@ -70,7 +69,7 @@ def run(args: Sequence[str]) -> int:
         "--data", required=True, type=Path, metavar="CSV", help="data with the features and the label"
     )
     reviewing.add_argument(
-        "--people", type=int, default=REVIEWED, metavar="N", help="rejected people to answer (default: %(default)s)"
+        "--people", type=int, default=PEOPLE, metavar="N", help="rejected people to answer (default: %(default)s)"
     )
     reviewing.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
     options = parser.parse_args(list(args))
@@ -178,7 +177,10 @@ def draft(
     if output is not None and output.exists():
         raise UsageError(f"{output} exists already: remove it or choose another --output")
     decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask)
-    drafted = draft_spec(csv, label, decisions, DraftProgress())
+    progress = LineProgress()
+    drafted = draft_spec(
+        csv, label, decisions, lambda done, total: progress(f"looked at {done:,} of {total:,} columns")
+    )
     if answers is not None:
         _keep(answers, decisions)
     if output is None:
@@ -199,7 +201,7 @@ def draft(
     return 0
 
 
-def review(spec: Path, csv: Path, people: int = REVIEWED, *, as_json: bool = False) -> int:
+def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False) -> int:
     """Print what rejected people of a data file would be told, and what is suspicious about it; nobody is told.
 
     Returns 0 whatever is found. Raises ``SpecError``, ``TableError`` or ``ModelError`` where something cannot be used.
@@ -211,9 +213,7 @@ def review(spec: Path, csv: Path, people: int = REVIEWED, *, as_json: bool = Fal
     from .display.review import print_review
 
     loaded = load_program_spec(spec)
-    found = reviewed(
-        assemble(loaded), csv, people=people, spec_file=loaded.path, progress=DraftProgress(units="people")
-    )
+    found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
     return 0
 

@@ -18,6 +18,7 @@ from ..programs.training.served import PEOPLE
 from ..programs.training.train import ESTIMATORS, train
 from ..review.review import review
 from .display.new_model import print_model, tell, tell_dates
+from .display.read_progress import LineProgress
 from .display.reminders import tell_cautions, tell_unprotected
 from .display.review import worst_lines
 from .flags.new_model import add_model_flags
@@ -85,4 +86,4 @@ def _suspicious(loaded: LoadedSpec, output: Path, csv: Path) -> list[str]:
     """The worst of what people would be told by the new model, wherever the spec has its first one."""
     model = structs.replace(loaded.spec.model, manifest=str((output / MANIFEST).absolute()))
     program = assemble(replace(loaded, spec=structs.replace(loaded.spec, model=model)))
-    return worst_lines(review(program, csv, people=PEOPLE, spec_file=loaded.path))
+    return worst_lines(review(program, csv, people=PEOPLE, spec_file=loaded.path, progress=LineProgress()))

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+PEOPLE = 200
+"""Rejected people who are answered, where nobody says how many."""
+
 
 class FeatureUse(Struct, frozen=True):
     """How often options change a feature, and by how much.

@@ -15,15 +15,16 @@ from ..programs.program import Program
 from ..replay.suggestions import LIMITED_PLACES, suggest
 from .evidence import Evidence
 from .places import Places
-from .report import Review, Suspicion
+from .report import PEOPLE, Review, Suspicion
 from .rules.registry import RULES
 from .uses import examples, uses
 
-PEOPLE = 200
-"""Rejected people who are answered, where nobody says how many."""
+Progress = Callable[[str], None]
+"""Told in a line how far a review is, often."""
 
-Progress = Callable[[int, int], None]
-"""Told how many people are answered, and of how many."""
+
+def _silent(_: str) -> None:
+    """Tell nothing."""
 
 
 def review(
@@ -32,7 +33,7 @@ def review(
     *,
     people: int = PEOPLE,
     spec_file: Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress = _silent,
 ) -> Review:
     """What a program would tell at most so many rejected people of a CSV with labels, evenly spread over its rows.
 
@@ -42,11 +43,11 @@ def review(
     """
     evidence = gathered(program, csv, people, progress)
     places = Places(spec_file)
-    suspicions = [
-        Suspicion(name, places.of(found.path), found.figure, found.text, found.feature)
-        for name, rule in RULES.items()
-        for found in sorted(rule(evidence), key=lambda found: -abs(found.figure))
-    ]
+    suspicions: list[Suspicion] = []
+    for name, rule in RULES.items():
+        progress(f"looking for what is suspicious, by the rule {name}")
+        found = sorted(rule(evidence), key=lambda one: -abs(one.figure))
+        suspicions += [Suspicion(name, places.of(one.path), one.figure, one.text, one.feature) for one in found]
     note = LIMITED_PLACES.format(program.name, program.spec.policy.goal) if program.closes_rounds else None
     return Review(
         program.name,
@@ -64,9 +65,10 @@ def review(
     )
 
 
-def gathered(program: Program, csv: str | Path, people: int, progress: Progress | None = None) -> Evidence:
+def gathered(program: Program, csv: str | Path, people: int, progress: Progress = _silent) -> Evidence:
     """What the rules look at; people of a program with limited places cannot be answered before a round is closed."""
     read = read_labelled(csv, program.spec)
+    progress(f"read {len(read.given):,} rows")
     scores = program.bundle.model.score(program.codec.encode_many(read.given))
     approved = accepted(scores, program.spec.model.threshold)
     rejected = np.flatnonzero(~approved)
@@ -78,9 +80,8 @@ def gathered(program: Program, csv: str | Path, people: int, progress: Progress 
 
 
 def _counted(
-    answers: Iterator[Recourse | NoRecourse], total: int, progress: Progress | None
+    answers: Iterator[Recourse | NoRecourse], total: int, progress: Progress
 ) -> Iterator[Recourse | NoRecourse]:
     for done, answer in enumerate(answers, 1):
-        if progress is not None:
-            progress(done, total)
+        progress(f"answered {done:,} of {total:,} people")
         yield answer

@@ -58,7 +58,8 @@ def examples(evidence: Evidence) -> Iterator[Example]:
     texts, language = Texts(spec), first_language(spec.words or {})
     served = [answer for answer in evidence.answers if isinstance(answer, Recourse)]
     none = _spread(evidence.without, 1 if served else EXAMPLES)
-    for answer in (*_spread(served, EXAMPLES - len(none)), *none):
+    chosen: list[Recourse | NoRecourse] = [*_spread(served, EXAMPLES - len(none)), *none]
+    for answer in chosen:
         yield _example(answer, texts, language)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 ROWS = 600
 JOBS = ["clerk", "cook", "nurse"]
@@ -58,7 +60,7 @@ def write_planted(folder: Path) -> Mapping[str, Path]:
     """Write the four programs, each with its data beside it; the specs by name."""
     random = np.random.default_rng(7)
 
-    def noise(size: float) -> np.ndarray:
+    def noise(size: float) -> NDArray[np.float64]:
         return random.normal(scale=size, size=ROWS)
 
     quality = noise(1.0)
@@ -68,7 +70,7 @@ def write_planted(folder: Path) -> Mapping[str, Path]:
     visits = random.poisson(np.exp(0.3 - 0.6 * quality))
     card, other = (np.round(np.exp(6 + slope * quality + noise(0.6))).astype(int) for slope in (-0.6, 0.0))
     collected = np.round(np.where(good, 1000 + noise(50), 300 + noise(80))).astype(int)
-    tables: Mapping[str, Mapping[str, Sequence[object] | np.ndarray]] = {
+    tables: Mapping[str, Mapping[str, Sequence[object] | NDArray[Any]]] = {
         CLEAN: {"income": income, "used": used, "visits": visits, "job": random.choice(JOBS, ROWS)},
         AFTERWARDS: {
             "case": random.permutation(3 * ROWS)[:ROWS] + 7000,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 
 EVERY_SECONDS = 5.0
-DRAFT_SECONDS = 2.0
+LINE_SECONDS = 2.0
 
 
 class ReadProgress:
@@ -29,18 +29,15 @@ class ReadProgress:
             print(line, file=sys.stderr, flush=True)
 
 
-class DraftProgress:
-    """Says every two seconds how many columns of a data file, or other ``units``, a command has looked at.
+class LineProgress:
+    """Prints a line on standard error when the last one is two seconds old; ``clock`` gives seconds."""
 
-    ``clock`` gives seconds.
-    """
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._last_shown = clock, clock()
 
-    def __init__(self, clock: Callable[[], float] = monotonic, units: str = "columns") -> None:
-        self._clock, self._last_shown, self._units = clock, clock(), units
-
-    def __call__(self, done: int, total: int) -> None:
-        """Print a line when the last one is old."""
+    def __call__(self, line: str) -> None:
+        """Print the line if it is time."""
         now = self._clock()
-        if now - self._last_shown >= DRAFT_SECONDS:
+        if now - self._last_shown >= LINE_SECONDS:
             self._last_shown = now
-            print(f"looked at {done:,} of {total:,} {self._units}", file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)

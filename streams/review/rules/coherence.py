@@ -45,11 +45,13 @@ def leaves_total(evidence: Evidence) -> Iterator[Finding]:
     """
     if len(evidence.desired) < FEWEST_ROWS:
         return
-    everywhere = list(identities(_thinned(column) for column in evidence.numbers.values()))
+    thinned = map(_thinned, evidence.numbers.values())
+    columns = {column.name: column for column in thinned if column.numbers is not None}
+    everywhere = list(identities(columns.values()))
     for name, changes in evidence.changes.items():
-        if name not in evidence.numbers:
+        if name not in columns:
             continue
-        relations = chain(_of_identities(everywhere, name), _of_pairs(evidence, name))
+        relations = chain(_of_identities(everywhere, name), _of_pairs(columns, name))
         broken = Counter({one.words: count for one in relations if (count := _count(one, evidence, changes))})
         if not broken or max(broken.values()) < FEWEST:
             continue
@@ -93,10 +95,10 @@ def _ends(identity: Identity, of: tuple[str, str, str], before: Numbers, after: 
     return holds(before) and not holds(after)
 
 
-def _of_pairs(evidence: Evidence, name: str) -> Iterator[Relation]:
+def _of_pairs(columns: Mapping[str, Column], name: str) -> Iterator[Relation]:
     """Numbers that a feature always goes with: one to one, as a part and its total, or as the smaller of two."""
-    own = _thinned(evidence.numbers[name])
-    for other in (_thinned(column) for column in evidence.numbers.values() if column.name != name):
+    own = columns[name]
+    for other in (column for column in columns.values() if column.name != name):
         both = own.given & other.given
         one, two = numbers_of(own)[both], numbers_of(other)[both]
         if len(one) < FEWEST_ROWS or min(len(np.unique(one)), len(np.unique(two))) < FEWEST_VALUES:
@@ -124,5 +126,5 @@ def _moves_with(part: Floats, total: Floats) -> bool:
 
 
 def _thinned(column: Column) -> Column:
-    """A column of at most about ``MOST_ROWS`` rows."""
-    return Column(column.name, column.cells[:: max(1, len(column.cells) // MOST_ROWS)])
+    """A column of at most ``MOST_ROWS`` rows."""
+    return Column(column.name, column.cells[:: math.ceil(len(column.cells) / MOST_ROWS)])

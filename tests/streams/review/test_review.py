@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -105,6 +106,14 @@ def test_the_command_prints_what_python_gets(
     assert f"{PEOPLE} of them would be told {printed.options} options; 0 have none" in told
     assert all(str(one) in told for one in printed.suspicions)
     assert all(text in told for example in printed.examples for text in example.texts)
+
+
+def test_a_program_whose_spec_is_in_no_file_names_the_path_alone(
+    reviews: Mapping[str, Review], specs: Mapping[str, Path]
+) -> None:
+    program = pickle.loads(pickle.dumps(onward.load_program(specs["copies"])))
+    found = program.review(data_of(specs["copies"]), people=PEOPLE).suspicions
+    assert [one.place for one in found] == [Place(one.place.path) for one in reviews["copies"].suspicions]
 
 
 @pytest.mark.parametrize(
