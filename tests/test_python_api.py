@@ -145,7 +145,7 @@ def test_the_page_shows_the_examples_and_what_they_print(folder):
     page, code = (DOCS / "python.md").read_text(), EXAMPLE.read_text() + FRAMES.read_text()
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     shown = [text for language, text in blocks if language == "python"]
-    assert len(shown) == 5
+    assert len(shown) == 6
     assert not [block for block in shown if block not in code]
 
     def without_digits(text):
@@ -154,7 +154,7 @@ def test_the_page_shows_the_examples_and_what_they_print(folder):
     by_frames = printed_by(FRAMES, folder / "loans.yaml", folder / "loans.csv")
     printed = without_digits((folder / "printed").read_text() + by_frames)
     outputs = [text for language, text in blocks if not language]
-    assert len(outputs) == 4
+    assert len(outputs) == 5
     assert not [block for block in outputs if without_digits(block) not in printed]
 
 

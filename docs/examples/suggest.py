@@ -54,6 +54,12 @@ for option in ada.options:
     steps = {change.feature: (change.current, change.target) for change in option.changes}
     print(f"{option.cost:.3f} {option.execution_probability:.2f} {steps}")
 
+# What rejected people of the data would be told, and what is suspicious about it.
+review = program.review(data, people=50)
+print(f"{review.people} rejected people would be told {review.options} options")
+for suspicion in review.suspicions:
+    print(f"{suspicion.place}: {suspicion.text}")
+
 # What cannot be used is told in one line.
 try:
     program.suggest([{"income": "a lot", "debts": 8, "region": "north"}])
