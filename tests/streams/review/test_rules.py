@@ -106,6 +106,13 @@ def test_a_part_that_is_lowered_without_its_total_is_told_and_one_with_it_is_not
     assert not list(leaves_total(evidence([lowered(person, total=-50) for person in range(20)])))
 
 
+def test_what_follows_from_two_numbers_does_not_stay_where_one_of_them_changes() -> None:
+    left = [row | {"total": row["part"] - row["rest"]} for row in PEOPLE]
+    [found] = leaves_total(evidence([lowered(person) for person in range(20)], people=left))
+    assert "part: 20 of 20 options change it, and" in found.text
+    assert "in every row, and no longer then" in found.text
+
+
 def test_numbers_that_have_nothing_to_do_with_each_other_may_change_alone() -> None:
     strangers = [row | {"total": int(RANDOM.integers(0, 9999))} for row in PEOPLE]
     assert not list(leaves_total(evidence([lowered(person) for person in range(20)], people=strangers)))
@@ -124,11 +131,11 @@ def test_options_that_double_a_number_are_told() -> None:
 def test_options_that_only_work_up_to_a_point_are_told_where_there_are_many() -> None:
     def some(limited: int) -> list[Recourse]:
         ends = [Change("part", 9, 5, at_most=3), Change("part", 9, 5)]
-        return [told(at, ends[at >= limited]) for at in range(20)]
+        return [told(at, ends[at >= limited]) for at in range(40)]
 
-    [found] = up_to_a_point(evidence(some(10)))
-    assert "part: 10 of 20 options work only up to a point" in found.text
-    assert not list(up_to_a_point(evidence(some(4))))
+    [found] = up_to_a_point(evidence(some(20)))
+    assert "part: 20 of 40 options work only up to a point" in found.text
+    assert not list(up_to_a_point(evidence(some(6))))
 
 
 def test_a_text_that_says_no_value_is_no_target_and_a_code_no_place_to_begin() -> None:
