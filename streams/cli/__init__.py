@@ -17,7 +17,7 @@ from ..printable import printable
 COMMANDS = {
     "demo": "Show everything at work on this machine: world, Kafka, worker, and who learns what.",
     "simulate": "Publish a simulated world to a Kafka whose workers serve it.",
-    "spec": "Draft a program spec from a CSV, or check specs and explain every error with its line.",
+    "spec": "Draft a program spec from a CSV, check specs line by line, or review what they would tell people.",
     "train": "Train a program's model from a CSV and its spec.",
     "train-rl": "Train the learned goal of durable recourse against a simulated competition.",
     "suggest": "Suggest a way forward to the rejected people of a CSV, without Kafka.",
