@@ -213,6 +213,8 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     from .display.review import print_review
 
     loaded = load_program_spec(spec)
+    tell_unprotected(spec)
+    tell_cautions(spec)
     found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
     return 0

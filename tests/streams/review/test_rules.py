@@ -171,7 +171,7 @@ def test_people_below_the_floor_are_counted_apart_from_those_who_have_none_for_a
     assert lost.path == ("policy", "least_help")
     assert "6 of 14 rejected people have only options that would not help, below `least_help: 0.5`" in lost.text
     [out] = without_option(told_of)
-    assert "8 of 14 rejected people have no option, out of reach; for 8 of them: let job change" in out.text
+    assert "8 of 14 rejected people have no option (out of reach); for 8 of them: let job change" in out.text
 
 
 def test_without_a_floor_options_that_leave_people_below_even_odds_are_told() -> None:
