@@ -10,8 +10,8 @@ from . import Finding
 
 FACTS = "lasting:"
 """Begins the names of the metrics that say how many options last by a rule, and at what cost: rule and fact follow."""
-OWN = "own"
-"""The spec's own rules."""
+OWN, BARE = "own", "bare"
+"""The spec's own rules, and none beyond the threshold. Others are named by their line of a spec."""
 
 
 def dies(evidence: Evidence) -> Iterator[Finding]:
@@ -22,7 +22,7 @@ def dies(evidence: Evidence) -> Iterator[Finding]:
     if share is None or share >= ACCEPTED:
         return
     costs = _facts(metrics, "relative")
-    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs]
+    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs and rule != BARE]
     text = f"models trained on other rows of the data accept {share:.0%} of the options"
     if enough:
         rule = min(enough, key=lambda each: costs[each])
