@@ -72,8 +72,9 @@ class Review(Struct, frozen=True):
     """What a program would tell the rejected people of a data file.
 
     Of its ``rows``, without the ``unlabelled`` ones, the model rejects ``rejected``; ``people`` of them were answered.
-    ``none`` counts those without an option by reason. ``suspicions`` are the gravest kinds first. ``note`` says why
-    nobody was answered, where that cannot be.
+    ``none`` counts those without an option by reason. ``suspicions`` are the gravest kinds first. ``lasting`` is the
+    share of options that models of other rows accept, None where training has not measured it. ``note`` says why nobody
+    was answered, where that cannot be.
     """
 
     program: str
@@ -87,6 +88,7 @@ class Review(Struct, frozen=True):
     features: tuple[FeatureUse, ...]
     examples: tuple[Example, ...]
     suspicions: tuple[Suspicion, ...]
+    lasting: float | None = None
     note: str | None = None
 
 

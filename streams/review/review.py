@@ -16,6 +16,7 @@ from ..replay.suggestions import LIMITED_PLACES, suggest
 from .evidence import Evidence
 from .places import Places
 from .report import PEOPLE, Review, Suspicion
+from .rules.lasting import lasting_share
 from .rules.registry import RULES
 from .uses import examples, uses
 
@@ -61,6 +62,7 @@ def review(
         features=tuple(uses(evidence)),
         examples=tuple(examples(evidence)),
         suspicions=tuple(suspicions),
+        lasting=lasting_share(evidence.manifest.metrics),
         note=note,
     )
 

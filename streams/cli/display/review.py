@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ....agents.promises import whole_percent
 from ...printable import printable
 from ...review.report import FeatureUse, Review, worst
 from .words import counted, right
@@ -51,6 +52,8 @@ def _counts(review: Review, csv: Path) -> Iterator[str]:
         f"{review.people:,} of them would be told {counted(review.options, 'option')}; {none:,} have none"
         + (f" ({reasons})" if reasons else "")
     )
+    if review.lasting is not None:
+        yield f"models of other rows accept {whole_percent(review.lasting)} of the options, as training has measured it"
 
 
 def _uses(review: Review) -> Table:

@@ -17,12 +17,11 @@ OWN, BARE = "own", "bare"
 def dies(evidence: Evidence) -> Iterator[Finding]:
     """Models of other rows that accept too few of the options. The figure is the share that they accept."""
     metrics = evidence.manifest.metrics
-    shares = _facts(metrics, "share")
-    share = shares.pop(OWN, metrics.get("retrained_accept"))
+    share = lasting_share(metrics)
     if share is None or share >= ACCEPTED:
         return
-    costs = _facts(metrics, "relative")
-    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs and rule != BARE]
+    shares, costs = _facts(metrics, "share"), _facts(metrics, "relative")
+    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs.keys() - {OWN, BARE}]
     text = f"models trained on other rows of the data accept {share:.0%} of the options"
     if enough:
         rule = min(enough, key=lambda each: costs[each])
@@ -30,6 +29,11 @@ def dies(evidence: Evidence) -> Iterator[Finding]:
     else:
         text += f": {LASTING}"
     yield Finding(("policy", "margin"), share, text)
+
+
+def lasting_share(metrics: Mapping[str, float]) -> float | None:
+    """The share of a program's options that models of other rows accept; None where training has not measured it."""
+    return _facts(metrics, "share").get(OWN, metrics.get("retrained_accept"))
 
 
 def _facts(metrics: Mapping[str, float], fact: str) -> dict[str, float]:

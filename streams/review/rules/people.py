@@ -33,7 +33,9 @@ def without_option(evidence: Evidence) -> Iterator[Finding]:
         if count < FEWEST or share < HIGH:
             continue
         advices = Counter(one.advice for one in evidence.without if one.reason == reason and one.advice)
-        advice = "".join(f"; for {people} of them: {words}" for words, people in advices.most_common(1))
+        advice = "".join(
+            f"; for {people} of them: {words}" for words, people in advices.most_common(1) if people >= FEWEST
+        )
         text = f"{count} of {len(evidence.answers)} rejected people have no option ({reason.replace('_', ' ')}){advice}"
         yield Finding(_limit(evidence), share, text)
 

@@ -105,6 +105,7 @@ def test_the_command_prints_what_python_gets(
     told = capsys.readouterr().out
     assert f"{PEOPLE} of them would be told {printed.options} options; 0 have none" in told
     assert all(str(one) in told for one in printed.suspicions)
+    assert ("models of other rows accept" in told) is (printed.lasting is not None)
     assert all(text in told for example in printed.examples for text in example.texts)
 
 

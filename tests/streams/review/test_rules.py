@@ -19,7 +19,7 @@ from onward.streams.review.evidence import Evidence
 from onward.streams.review.rules.coherence import leaves_total
 from onward.streams.review.rules.columns import rows_told_apart, stands_apart
 from onward.streams.review.rules.directions import against_data
-from onward.streams.review.rules.lasting import dies
+from onward.streams.review.rules.lasting import dies, lasting_share
 from onward.streams.review.rules.options import doubles, up_to_a_point
 from onward.streams.review.rules.people import below_floor, far_from_label, without_option
 from onward.streams.review.uses import uses
@@ -215,6 +215,7 @@ def test_the_cheapest_rule_by_which_enough_options_last_is_named() -> None:
     [found] = dies(evidence(metrics=metrics))
     assert found.figure == 0.7
     assert found.text.endswith("accept 70% of the options: with `p` 95%, at 1.20 times the cost")
+    assert lasting_share(metrics) == 0.7
     assert not list(dies(evidence(metrics=metrics | {"lasting:own:share": 0.9})))
 
 
