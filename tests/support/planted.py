@@ -26,7 +26,7 @@ features:
   - {{name: used, type: continuous, bounds: [0, 1], mutable: down}}
   - {{name: visits, type: integer, bounds: [0, 30], mutable: none}}
   - {{name: job, type: categorical, categories: [{", ".join(JOBS)}], mutable: none}}
-{POLICY}"""
+{POLICY.replace("least_help", "margin: 0.1, least_help")}"""
 AFTERWARDS = f"""\
 program: afterwards
 features:

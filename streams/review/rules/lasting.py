@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ....agents.promises import whole_percent
 from ...advice import ACCEPTED, LASTING
 from ..evidence import Evidence
 from . import Finding
@@ -22,10 +23,10 @@ def dies(evidence: Evidence) -> Iterator[Finding]:
         return
     shares, costs = _facts(metrics, "share"), _facts(metrics, "relative")
     enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs.keys() - {OWN, BARE}]
-    text = f"models trained on other rows of the data accept {share:.0%} of the options"
+    text = f"models trained on other rows of the data accept {whole_percent(share)} of the options"
     if enough:
         rule = min(enough, key=lambda each: costs[each])
-        text += f": with `{rule}` {shares[rule]:.0%}, at {costs[rule]:.2f} times the cost"
+        text += f": with `{rule}` {whole_percent(shares[rule])}, at {costs[rule]:.2f} times the cost"
     else:
         text += f": {LASTING}"
     yield Finding(("policy", "margin"), share, text)
