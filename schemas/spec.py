@@ -168,6 +168,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     For a ``second_way`` the last of several options is one without the features that all others change, where there is
     one.
 
+    ``lasting`` is the share of the model's retrains, models of other samples of the data, that should accept an option
+    too: who has options that so many accept is told of no other. It says nothing under a model that came without any.
+
     ``margin`` is how far above the threshold an option must score. ``auto`` takes the one that training measured, and
     refuses a model without one. Without a margin in the spec the measured one is taken where the objective is
     ``cost`` and the model has one.
@@ -197,6 +200,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     least_gain: Annotated[float, Meta(ge=0, lt=1)] | None = None
     overshoot: Literal["refuse", "limit"] | None = None
     second_way: bool = False
+    lasting: Annotated[float, Meta(gt=0, le=1)] | None = None
     margin: Annotated[float, Meta(ge=0, le=1)] | Literal["auto"] | None = None
     target: Annotated[float, Meta(ge=0, lt=1)] | None = None
     options: Annotated[int, Meta(ge=1, le=10)] = 3

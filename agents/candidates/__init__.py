@@ -1,6 +1,7 @@
 """The changes that a person could make."""
 
 from ..registry import Registry
+from .components.lasting import Lasting
 from .contract import CandidateGenerator, Explanation, LinearScore, Mutable, PlanSteps, Proposals, Ranges, Score, Space
 from .instances import RecourseInstances
 from .vetting import Vetting
@@ -11,6 +12,7 @@ registry = Registry(CandidateGenerator, __name__, __path__)  # type: ignore[type
 __all__ = [
     "CandidateGenerator",
     "Explanation",
+    "Lasting",
     "LinearScore",
     "Mutable",
     "PlanSteps",

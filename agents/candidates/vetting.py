@@ -9,6 +9,7 @@ import numpy as np
 
 from ..goals import Goal, accepted
 from ..scores import digits_apart, rounded_down
+from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Mask, Objective, Proposals, Score, Space
 
@@ -21,7 +22,8 @@ class Vetting(NamedTuple):
 
     ``space`` are the program's rules. None is below the floor of the ``objective``. With an ``overshoot``, more of a
     change is accepted too; or the option says where to stop, and is told only to people who have fewer than ``enough``
-    others. ``score`` and ``goal`` are those of the generator.
+    others. ``score`` and ``goal`` are those of the generator. Of what is left, the options are told that are
+    ``lasting``; somebody who has none keeps those that come nearest to it.
     """
 
     generator: CandidateGenerator
@@ -31,11 +33,12 @@ class Vetting(NamedTuple):
     goal: Goal
     overshoot: Overshoot | None = None
     enough: int = 1
+    lasting: Lasting | None = None
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         proposals = self.generator.propose(people)
-        if self.objective.floor is None and self.overshoot is None:
+        if self.objective.floor is None and self.overshoot is None and self.lasting is None:
             return proposals
         kept = np.zeros(len(proposals.people), dtype=np.bool_)
         for number in np.unique(proposals.people).tolist():
@@ -46,6 +49,13 @@ class Vetting(NamedTuple):
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
+        told = self._sound(person, targets)
+        if self.lasting is not None and told.any():
+            told[told] = self.lasting.kept(targets[told], self.goal.threshold)
+        return told
+
+    def _sound(self, person: Array, targets: Array) -> Mask:
+        """Which of them, (P,), are not below the floor, nor rejected when the person does more."""
         worth = self.objective.worth(targets, person)
         if self.overshoot is None or not worth.any():
             return worth

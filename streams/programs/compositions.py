@@ -22,8 +22,18 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
         return
     if has_promise(spec) and closes_rounds(spec):
         yield ("promise", "kind"), f"{policy.goal} promises a score in rounds: take `promise` out"
+    if policy.lasting is not None and closes_rounds(spec):
+        yield (
+            ("policy", "lasting"),
+            f"{policy.goal} asks for a score in rounds, which no other model knows: take it out",
+        )
     if not has_own_score(terms):
         return
+    if policy.lasting is not None:
+        yield (
+            ("policy", "lasting"),
+            f"the promise {terms.kind} says which models accept an option: take one of them out",
+        )
     for name in ("margin", "target"):
         if getattr(policy, name) is not None:
             yield ("policy", name), "the promise says which score options must reach: give `promise: margin` instead"

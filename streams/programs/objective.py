@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...agents import candidates, choices
-from ...agents.candidates import CandidateGenerator, Score, Space, Vetting
+from ...agents.candidates import CandidateGenerator, Lasting, Score, Space, Vetting
 from ...agents.costs import Cost
 from ...agents.goals import Goal
 from ...agents.improvement import Improvement, OwnScore
 from ...agents.objective import Floor, Objective
+from ...agents.scores import together
 from ...schemas.spec import Policy, ProgramSpec
 
 EFFORT: Mapping[str, float] = {"improvement": 4.0, "cost": 1.0}
@@ -57,8 +58,15 @@ def generator_of(
 
 
 def vetting_of(
-    policy: Policy, space: Space, generator: CandidateGenerator, objective: Objective, score: Score, goal: Goal
+    policy: Policy,
+    space: Space,
+    generator: CandidateGenerator,
+    objective: Objective,
+    score: Score,
+    goal: Goal,
+    retrains: Sequence[Score] = (),
 ) -> Vetting:
-    """What a program's generator proposes under a model, as far as people may be told of it."""
+    """What a program's generator proposes under a model with its ``retrains``, as far as people may be told of it."""
     under = generator.under(score, goal, objective)
-    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options)
+    lasting = None if policy.lasting is None or not retrains else Lasting(together(retrains), policy.lasting)
+    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options, lasting)

@@ -74,6 +74,7 @@ def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
     """What must be true of an option before a person is told of it, where the spec asks for more than a score."""
     policy = spec.policy
     given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
+    given |= {} if policy.lasting is None else {"lasting": policy.lasting}
     return () if set(given.values()) == {None} else (given,)
 
 

@@ -237,7 +237,8 @@ class Program:
         """The options of people under a model: those of the generator, as far as they may be told."""
         score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
         objective, goal = self.objective_under(bundle), self.goal_under(bundle)
-        return vetting_of(self.spec.policy, self.space, self.generator, objective, score, goal)
+        retrains = [score_of_options(retrain.score) for retrain in bundle.retrains]
+        return vetting_of(self.spec.policy, self.space, self.generator, objective, score, goal, retrains)
 
     @cached_property
     def numbering(self) -> Arms:

@@ -38,6 +38,7 @@ POLICY_RULES = frozenset(
         "least_gain",
         "overshoot",
         "second_way",
+        "lasting",
     }
 )
 CAPACITY_RULES = frozenset({"places", "coverage"})

@@ -20,6 +20,7 @@ from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
+from ...programs.training.lasting import BARE, FACTS, OWN, Lasted, asked_of, lasted
 from ...programs.training.protected import PREFIX, protected_in_words
 from ...programs.training.served import BREAKING, BROKEN, ONLY_WAY, PROMISED
 
@@ -37,6 +38,7 @@ IN_WORDS = (
     "equal_margin",
     PROMISED,
     PREFIX,
+    FACTS,
 )
 """Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
@@ -66,10 +68,11 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         if not name.startswith(IN_WORDS):
             table.add_row(name.replace("_", " "), f"{value:.4f}" if value != int(value) else f"{value:.0f}")
     lines = (
-        *_margin(manifest),
+        *_margin(manifest, spec),
         *_promise(manifest, spec),
         *_improvement(manifest, spec),
         *_served(manifest, spec),
+        *_lasting(manifest),
         *_instances(manifest, spec),
         *_left_out(spec),
         f"manifest: {output / MANIFEST}",
@@ -117,12 +120,14 @@ def _left_out(spec: ProgramSpec) -> Iterator[str]:
         yield f"protected, and not read by the model: {names} (`model: {{may_read: [...]}}` lets it decide by them)"
 
 
-def _margin(manifest: Manifest) -> Iterator[str]:
+def _margin(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """The margin, and whether it is what was wanted."""
     if manifest.margin is UNSET:
         return
     share, line = manifest.metrics.get("retrained_accept"), f"margin: {manifest.margin:g} above the threshold"
-    if share is None:
+    if spec.policy.objective != "cost":
+        yield line
+    elif share is None:
         yield f"{line}: it could not be measured, because no rejected person has an option even at the bare threshold"
     elif share < ACCEPTED:
         last = LASTING[0].upper() + LASTING[1:]
@@ -206,6 +211,40 @@ def _only_ways(metrics: Mapping[str, float]) -> Iterator[str]:
     most = sorted(shares, key=lambda name: (-shares[name], name))[:MOST_FEATURES]
     if most:
         yield f"  no way without a change of {', '.join(f'{name}: {shares[name]:.1%}' for name in most)}"
+
+
+def _lasting(manifest: Manifest) -> Iterator[str]:
+    """How many options last, what other rules would give and cost, and what it would take where too few do."""
+    found = lasted(manifest.metrics)
+    if OWN not in found:
+        return
+    people, models = asked_of(manifest.metrics)
+    own = found.pop(OWN)
+    yield (
+        f"options that last: models of other samples accept {_share(own)}, of people whom they reject unchanged "
+        f"({models} models and {people} people were asked)"
+    )
+    for rule, other in found.items():
+        name = "none of this: the bare threshold" if rule == BARE else f"`{rule}`"
+        yield f"  with {name}: {_share(other)}{_price(other)}"
+    if own.share >= ACCEPTED:
+        return
+    enough = {rule: each for rule, each in found.items() if each.share >= ACCEPTED and rule != BARE}
+    if enough:
+        rule = min(enough, key=lambda each: enough[each].relative)
+        yield f"  {ACCEPTED:.0%} would take `{rule}`{_price(enough[rule])}"
+    else:
+        yield f"  {ACCEPTED:.0%} is reached by none of them: models of these data differ; more rows make them alike"
+
+
+def _share(lasting: Lasted) -> str:
+    return whole_percent(lasting.share)
+
+
+def _price(lasting: Lasted) -> str:
+    """What a rule costs beside the spec's own."""
+    without = f", and {lasting.without:.0%} of the people have none" if lasting.without else ""
+    return f", at {lasting.relative:.2f} times the cost{without}"
 
 
 def _serves_nobody(manifest: Manifest) -> bool:

@@ -15,6 +15,7 @@ from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED
 from ..margin import uses_margin
 from ..models.scoring import scorer
+from .offered import Offered, lasting_share, offered_to, relative_cost
 from .retrains import refitted
 from .unsaved_program import Floats, Score, UnsavedProgram
 
@@ -26,6 +27,10 @@ LEAST_SERVED = 0.9
 """Of the people who have an option without a margin, the share that a margin must leave with one."""
 MOST_CHANGES = 2.0
 """The most changes that the cheapest options may need on average, unless they need more without a margin."""
+
+
+DEAREST = 1.25
+"""The most that options which are to help may cost with a margin, as a multiple of what they cost without."""
 
 
 class MeasuredMargin(NamedTuple):
@@ -56,13 +61,37 @@ def wanted_margin(
 ) -> tuple[float | UnsetType, dict[str, float]]:
     """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
 
+    What options that are to help have to do with it is measured with all other rules beside it (``lasting.py``).
     ``refit`` gives the models by which it is measured, which takes long: ``tell`` says so before.
     """
     if not uses_margin(spec):
         return UNSET, {}
     tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
+    if spec.policy.objective != "cost":
+        return affordable_margin(unsaved, refit(), rejected), {}
     margin, share = smallest_margin(unsaved, refit(), rejected)
     return margin, {} if share is None else {"retrained_accept": share}
+
+
+def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> float:
+    """The smallest margin at which nine of ten options of the first of ``rejected`` people (n, D) last.
+
+    That is under ``others``, of people whom these reject unchanged. 0 where such a margin makes options dearer than
+    ``DEAREST``, or leaves fewer than nine of ten people one.
+    """
+    people, threshold = rejected[:PEOPLE], unsaved.threshold
+    bare: Offered | None = None
+    for number in range(max(1, round((1.0 - threshold) / STEP))):
+        offered = offered_to(people, unsaved, unsaved.under(unsaved.score, Threshold(threshold, number * STEP)))
+        bare = bare or offered
+        if len(np.unique(offered.whose)) < max(1, LEAST_SERVED * len(np.unique(bare.whose))):
+            break
+        if relative_cost(offered, bare) > DEAREST:
+            break
+        share = lasting_share(people, offered, others, threshold)
+        if share is None or share >= ACCEPTED:
+            return round(number * STEP, 9)
+    return 0.0
 
 
 def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> MeasuredMargin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -24,6 +25,11 @@ Floats = NDArray[np.float64]
 
 RETRAINS = 40
 """As many as training fits where the spec's promise needs them."""
+LASTING = 12
+"""As many as it fits where options should last under them (``policy.lasting``)."""
+MOST_DRAWN = 2000
+"""Rows of a resample, where nothing is stated by its models: of large files others would take too long and too much
+memory. Models of fewer rows differ more, so that what they all accept lasts rather longer."""
 
 SHARE = 2 / 3
 """The size of a resample, of that of the rows that the model was fitted on.
@@ -35,13 +41,15 @@ the other half share the accident of that half, so options that some of them cho
 
 
 def wanted_retrains(spec: ProgramSpec, asked: int | None) -> int:
-    """How many retrains to fit: those that were ``asked`` for, by default ``RETRAINS`` where the promise needs them.
+    """How many retrains to fit: those that were ``asked`` for.
+
+    By default they are ``RETRAINS`` where the promise needs them, ``LASTING`` where options should last under them.
 
     Raises ``UsageError`` for an odd number, a negative one, for too many, and for none where the promise needs
     some.
     """
     if asked is None:
-        return RETRAINS if needs_retrains(spec) else 0
+        return RETRAINS if needs_retrains(spec) else LASTING if spec.policy.lasting is not None else 0
     if asked == 0 and needs_retrains(spec):
         raise UsageError(f"--retrains: the promise {spec.promise.kind} needs some: give {RETRAINS}, or no flag")
     check_number("--retrains", asked)
@@ -83,12 +91,13 @@ def fit_retrains(
     count: int,
     fitted_on: int,
     random: np.random.RandomState,
+    most: int = sys.maxsize,
 ) -> list[DecisionModel]:
     """Models of ``count`` resamples of all rows (n, D) and labels (n,) of a file.
 
-    ``estimator`` was fitted on ``fitted_on`` of the rows.
+    ``estimator`` was fitted on ``fitted_on`` of the rows. A resample has at most ``most`` rows.
     """
-    fits = islice(refitted(estimator, X, labels, round(SHARE * fitted_on), random), count)
+    fits = islice(refitted(estimator, X, labels, min(round(SHARE * fitted_on), most), random), count)
     return [retrain_of(fitted, X.shape[1]) for fitted in fits]
 
 

@@ -37,7 +37,7 @@ from ..bundle.writer import Rows, check_new, write_bundle
 from ..limited_places import round_score
 from ..model_fit import ModelFacts
 from ..models.calibration import CALIBRATED, sklearn_type
-from ..models.scoring import DecisionModel, scorer
+from ..models.scoring import DecisionModel, score_of_options, scorer
 from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
 from ..published_rows import copies_rows, fewest_alike
@@ -48,9 +48,11 @@ from .goal_policy import read_goal_policy
 from .improvement import fit_improvement, measured_improvement
 from .kept_aside import Training
 from .label_fit import clearly, fit_of
+from .lasting import measure_lasting
 from .margin import retrained, wanted_margin
 from .protected import protected_use
-from .retrains import check_dates, fit_retrains, states_share, wanted_retrains
+from .resampled import Resampled
+from .retrains import check_dates, states_share, wanted_retrains
 from .served import broken_rows, just_above, measure_served
 from .share_calibration import ShareMeasurement, measure_share
 from .unsaved_program import unsaved_program
@@ -137,19 +139,25 @@ def train(
     prior = fit_improvement(loaded.spec, table.X[own], table.labels[own], seed)
     unseen = np.concatenate([recourse, held_out])
     approved = unseen[accepted(model.score(table.X[unseen]), threshold)]
+    rows = Resampled(fitted, X, table.labels, len(own), random)
     refit = partial(retrained, fitted, X[unseen], table.labels[unseen], random)
     unsaved = unsaved_program(codec, model.score, kept, reference, prior)
-    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
-    # Last, so that nothing else of a model depends on how many retrains it has.
     others: Sequence[DecisionModel] = ()
-    if count:
-        tell(f"fitting {count} more models on resamples of the data, to measure the promise")
-        others = fit_retrains(fitted, X, table.labels, count, len(own), random)
+    if loaded.spec.policy.lasting is not None:
+        others = rows.retrains(loaded.spec, count, tell)
+        unsaved = unsaved._replace(retrains=[score_of_options(other.score) for other in others])
+    by_cost = loaded.spec.policy.objective == "cost"
+    margin, measured = wanted_margin(loaded.spec, unsaved, refit if by_cost else rows.scores, rejected, tell)
+    # Last, so that nothing else of a model depends on how many retrains it has, but where its options should last.
+    others = others or rows.retrains(loaded.spec, count, tell)
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
     check_first(known._replace(margin=margin, retrains=others, calibration=calibration), loaded)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
+    turned_down = unseen[~accepted(model.score(table.X[unseen]), threshold)]
+    samples = rows.samples(loaded.spec, model, others, tell)
+    measured |= measure_lasting(loaded.spec, unsaved, margin, table.X[turned_down], samples, promise)
     measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[held_out])
     name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"

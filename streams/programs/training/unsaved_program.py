@@ -24,7 +24,10 @@ Score = Callable[[Floats], Floats]
 
 
 class UnsavedProgram(NamedTuple):
-    """A model with what its program makes options by, and the ``policy`` that says what people are told of."""
+    """A model with what its program makes options by, and the ``policy`` that says what people are told of.
+
+    ``retrains`` are the scores of those that stand beside the model.
+    """
 
     generator: CandidateGenerator
     space: Space
@@ -32,10 +35,11 @@ class UnsavedProgram(NamedTuple):
     score: Score
     threshold: float
     policy: Policy = Policy()
+    retrains: Sequence[Score] = ()
 
     def under(self, score: Score, goal: Goal) -> Vetting:
         """The options of people whose scores are to reach a goal."""
-        return vetting_of(self.policy, self.space, self.generator, self.objective, score, goal)
+        return vetting_of(self.policy, self.space, self.generator, self.objective, score, goal, self.retrains)
 
     def best_options(self, proposals: Proposals, people: Floats, most: int) -> tuple[Indices, Floats]:
         """The people and targets, (m,) and (m, D), of everybody's best options, at most ``most`` of each."""

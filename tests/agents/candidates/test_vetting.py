@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from onward.agents.candidates import CandidateGenerator, Ranges, Vetting, registry
+from onward.agents.candidates import CandidateGenerator, Lasting, Ranges, Vetting, registry
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Floor, Objective
@@ -114,3 +114,27 @@ def test_options_that_say_where_to_stop_are_told_to_those_who_have_too_few_other
     one = Vetting(generator, space, objective, score, Threshold(0.5), "limit", enough=1).propose(people)
     assert (len(both.people), len(one.people)) == (2, 1)
     assert one.points[one.point][0, 1] > 0.8
+
+
+@pytest.mark.parametrize("name", registry)
+def test_who_has_options_that_other_models_accept_is_told_of_no_other_and_nobody_loses_all(name: str) -> None:
+    fewer = 0
+    for seed in range(6):
+        codec, instances, people = people_of(seed)
+        objective, goal = Objective(L1()), Threshold(0.5)
+        weights = np.linspace(-1.0, 2.0, codec.dimension)
+        score = LogisticScore(weights, -0.5)
+        others = [LogisticScore(np.roll(weights, shift), -0.5 - 0.1 * shift) for shift in range(4)]
+        space = space_of(codec)
+        generator = registry[name].build(space, instances, objective).under(score, goal, objective)
+        rejected = people[score(people) <= 0.5]
+        every = generator.propose(rejected)
+        lasting = Lasting(lambda X, others=others: np.stack([other(X) for other in others], axis=1), 0.75)
+        told = Vetting(generator, space, objective, score, goal, lasting=lasting).propose(rejected)
+        assert np.unique(told.people).tolist() == np.unique(every.people).tolist()
+        for number in np.unique(every.people).tolist():
+            shares = np.mean([other(every.points[every.point[every.people == number]]) > 0.5 for other in others], 0)
+            kept = (shares >= 0.75) if (shares >= 0.75).any() else shares == shares.max()
+            assert told.arm[told.people == number].tolist() == every.arm[every.people == number][kept].tolist()
+        fewer += len(every.people) - len(told.people)
+    assert fewer

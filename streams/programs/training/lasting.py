@@ -1,0 +1,176 @@
+"""How many of a program's own options last: models of other samples of the data accept them, too.
+
+Asked are people whom such a model rejects as they are: whom it accepts anyway needs no option. Beside the program's own
+rules stand others that a spec could ask for, with what they give and cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import UnsetType
+from msgspec.structs import replace
+
+from ....agents import promises
+from ....agents.promises import NoPromise, Promise
+from ....schemas.spec import ProgramSpec, PromiseTerms
+from ...advice import ACCEPTED
+from ..compositions import composition_faults
+from ..limited_places import closes_rounds
+from ..margin import goal_of, margin_of
+from ..models.scoring import DecisionModel, score_of_options
+from ..promised import has_own_score, measured_promise, promise_fault
+from .margin import LEAST_SERVED
+from .offered import Offered, lasting_share, offered_to, relative_cost
+from .resampled import Samples
+from .unsaved_program import Floats, UnsavedProgram
+
+PEOPLE = 40
+"""Rejected people who are looked at."""
+MARGINS = (0.1, 0.2, 0.3)
+"""The larger ones are only tried as long as too few options last."""
+LASTING_SHARE = 0.9
+"""The ``policy.lasting`` that is tried, which drafts write."""
+OWN, BARE = "own", "bare"
+"""The rules of the spec as it is, and none beyond the model's threshold. Others are named by their line of a spec."""
+MARGIN_RULE = "policy.margin:"
+FACTS = "lasting:"
+"""Begins the names of the metrics of a manifest that say this: a rule, and what of it, follow."""
+MODELS, ASKED = f"{FACTS}models", f"{FACTS}people"
+
+
+class Lasted(NamedTuple):
+    """What a rule gives and costs.
+
+    ``share`` of the pairs of an option and a model that rejects its person, the model accepts the option. ``cost`` is
+    the mean cost of a person's options, ``relative`` that of the people who have some by the program's own rules too,
+    as a multiple of theirs, and ``without`` the share of people who have none.
+    """
+
+    share: float
+    cost: float
+    relative: float
+    without: float
+
+
+def measure_lasting(
+    spec: ProgramSpec,
+    unsaved: UnsavedProgram,
+    margin: float | UnsetType,
+    rejected: Floats,
+    samples: Samples,
+    promise: Promise | None = None,
+) -> dict[str, float]:
+    """The facts of a manifest: what the program's options give and cost, and those by other rules (``lasted``).
+
+    ``margin`` is the model's measured one and ``promise`` the spec's, which is measured. The first of the ``rejected``
+    people (n, D) are asked. Nothing where none of these has an option, where no judge rejects any who has one, and in
+    programs with rounds, whose options are to win a place.
+    """
+    people = rejected[:PEOPLE]
+    if not len(people) or not samples.judges or closes_rounds(spec):
+        return {}
+    rules = _Rules(spec, unsaved, margin, people, samples)
+    own = rules.offered(spec, promise or NoPromise())
+    if (share := rules.share(own)) is None:
+        return {}
+    found = {OWN: rules.lasted(own, share, own)}
+    for rule, other, its in rules.others():
+        offered = rules.offered(other, its)
+        # By some rules nobody has an option.
+        if (share := rules.share(offered)) is not None:
+            found[rule] = rules.lasted(offered, share, own)
+    for size in MARGINS:
+        if unsaved.threshold + size >= 1.0 or _reached(found):
+            break
+        offered = rules.offered(rules.with_margin(size), NoPromise())
+        if (share := rules.share(offered)) is None:
+            break
+        found[f"{MARGIN_RULE} {size:g}"] = rules.lasted(offered, share, own)
+    facts = {f"{FACTS}{rule}:{name}": value for rule, each in found.items() for name, value in each._asdict().items()}
+    return facts | {MODELS: float(len(samples.judges)), ASKED: float(len(people))}
+
+
+def _reached(found: Mapping[str, Lasted]) -> bool:
+    """Whether no larger margin is worth a look: enough options last with what was tried, or it serves too few."""
+    margins = [each for rule, each in found.items() if rule.startswith(MARGIN_RULE)]
+    if not margins:
+        return False
+    least = LEAST_SERVED * (1.0 - found[OWN].without)
+    return max(found[OWN].share, margins[-1].share) >= ACCEPTED or 1.0 - margins[-1].without < least
+
+
+class _Rules(NamedTuple):
+    """A program of which some things are varied, and the people who are asked."""
+
+    spec: ProgramSpec
+    unsaved: UnsavedProgram
+    margin: float | UnsetType
+    people: Floats
+    samples: Samples
+
+    def others(self) -> Iterator[tuple[str, ProgramSpec, Promise]]:
+        """The other rules that this program could have, each with its promise: no margins."""
+        plain = self._varied(margin=0.0, lasting=None)
+        if self.spec.policy.lasting is not None or has_own_score(self.spec.promise) or self.goes_beyond:
+            yield BARE, plain, NoPromise()
+        choosing = self.samples.choosing
+        if self.spec.policy.lasting is None and choosing:
+            yield f"policy.lasting: {LASTING_SHARE:g}", self._varied(margin=0.0, lasting=LASTING_SHARE), NoPromise()
+        for kind in promises.registry:
+            terms = PromiseTerms(kind=kind)
+            other = replace(plain, policy=replace(plain.policy, margin=None), promise=terms)
+            if not has_own_score(terms) or kind == self.spec.promise.kind or not choosing:
+                continue
+            if any(composition_faults(other)) or promise_fault(terms, self.samples.model, None, "it"):
+                continue
+            # Half of the retrains choose options. Of these all may: the judges have the place of the others.
+            yield f"promise: {{kind: {kind}}}", other, measured_promise(terms, self.samples.model, _twice(choosing))
+
+    @property
+    def goes_beyond(self) -> bool:
+        """Whether its options are to score more than the bare threshold."""
+        return margin_of(self.spec, self.margin) > 0.0
+
+    def with_margin(self, size: float) -> ProgramSpec:
+        """Its spec with another margin."""
+        return self._varied(margin=size, lasting=self.spec.policy.lasting)
+
+    def _varied(self, *, margin: float, lasting: float | None) -> ProgramSpec:
+        policy = replace(self.spec.policy, margin=margin, target=None, lasting=lasting)
+        return replace(self.spec, policy=policy, promise=PromiseTerms())
+
+    def offered(self, spec: ProgramSpec, promise: Promise) -> Offered:
+        """The best options of the people by such a spec."""
+        retrains = [score_of_options(each.score) for each in self.samples.choosing]
+        varied = self.unsaved._replace(policy=spec.policy, retrains=retrains)
+        goal = goal_of(spec, margin_of(spec, self.margin))
+        vetting = varied.under(promise.robust(score_of_options(self.unsaved.score)), goal)
+        return offered_to(self.people, varied, vetting)
+
+    def share(self, offered: Offered) -> float | None:
+        """The share of options that last."""
+        judges = [judge.score for judge in self.samples.judges]
+        return lasting_share(self.people, offered, judges, self.unsaved.threshold)
+
+    def lasted(self, offered: Offered, share: float, own: Offered) -> Lasted:
+        """What a rule gives and costs, beside the program's own."""
+        without = 1.0 - len(np.unique(offered.whose)) / len(self.people)
+        return Lasted(share, float(offered.costs.mean()), relative_cost(offered, own), without)
+
+
+def _twice(models: Sequence[DecisionModel]) -> list[DecisionModel]:
+    return [model for model in models for _ in range(2)]
+
+
+def lasted(metrics: Mapping[str, float]) -> dict[str, Lasted]:
+    """What training has measured of a model, by rule: ``OWN``, or the line of a spec. Empty where nothing was."""
+    rules = dict.fromkeys(name.removeprefix(FACTS).rpartition(":")[0] for name in metrics if name.startswith(FACTS))
+    return {rule: Lasted(*(metrics[f"{FACTS}{rule}:{name}"] for name in Lasted._fields)) for rule in rules if rule}
+
+
+def asked_of(metrics: Mapping[str, float]) -> tuple[int, int]:
+    """How many people, and models of other samples, were asked."""
+    return int(metrics.get(ASKED, 0)), int(metrics.get(MODELS, 0))
