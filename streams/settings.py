@@ -214,6 +214,9 @@ class ModelSettings(BrokerSettings):
     spec: Paths = Field(
         (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
     )
+    state_dir: Paths = Field(
+        (), description="Folders of workers' ledgers, to tell how many open options the model breaks."
+    )
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
 
 

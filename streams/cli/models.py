@@ -23,7 +23,7 @@ from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
 from ..settings import ModelSettings
-from .display.model_check import print_check
+from .display.model_check import broken_in_words, print_check
 from .display.new_model import print_model, tell
 from .display.read_progress import ReadProgress
 from .display.reminders import tell_cautions
@@ -46,7 +46,8 @@ USAGE = """usage: onward models import FILE.onnx [FLAGS]
 IMPORT = """Make a program's model from a classifier in ONNX. Write it, its recourse instances and a manifest to a new
 folder. The classifier takes one input a feature, named as in the spec, with raw values; or one matrix of the spec's
 columns, raw or encoded. Give data that it was not fitted on: else it looks better than it is."""
-CHECK = """Tell how many open options of a program a new model would break. Nothing is announced or written: the
+CHECK = """Tell how many open options of a program a new model would break: those that it has promised, or else those
+that people may still carry out. Nothing is announced or written: the
 ledgers are read while their workers run. The exit code is 0 while at most --limit of the options break, and of no group
 more than --group-limit; 1 above."""
 DESCRIPTION = """Check a model and announce it on the models topic: the program's workers use it for every application
@@ -214,6 +215,7 @@ def announce(args: Sequence[str]) -> int:
         bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
     if spec is not None and (fault := misfit(ModelFacts.of(bundle), spec)):
         raise UsageError(f"{settings.manifest}: {fault}")
+    print(_breaks(settings, address))
     topic, options = connection.topics(settings).models, connection.connection(settings)
     asyncio.run(preflight(options, [topic]))
     announce_event(Model(program, manifest.version, address, digest), SOURCE, topic, options)
@@ -222,3 +224,20 @@ def announce(args: Sequence[str]) -> int:
         then += "; where it does not fit their spec it becomes a dead letter: --spec asks that before"
     print(f"{topic}: announced {manifest.version} for program {program} ({address}, sha256 {digest}); {then}")
     return 0
+
+
+def _breaks(settings: ModelSettings, address: str) -> str:
+    """How many of a program's open options the model breaks, as far as its ledgers are named."""
+    if not settings.state_dir:
+        return "how many open options it breaks: not asked; give the workers' --state-dir, or ask `onward models check`"
+    if not settings.spec:
+        raise UsageError("--state-dir: give the program's --spec too")
+    checked = check_open_options(
+        address,
+        settings.spec,
+        settings.state_dir,
+        now_ms=time.time_ns() // 1_000_000,
+        progress=lambda people: ReadProgress(people, unit="people").add,
+        model_bytes=settings.max_model_bytes,
+    )
+    return broken_in_words(checked)

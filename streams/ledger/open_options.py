@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..engine.cases import Case
 from ..engine.promises.promised_options import PROMISED_OPTIONS, PromisedOptions
 from ..engine.promises.state import PromiseState
 from ..errors import LedgerError
+from ..programs.program import Program
 from .array_codec import record_decoder
+from .programs import in_force
 from .reader import ledgers_in, meta_of, reading
+from .states import decode_case
 
 PEOPLE_A_PAGE = 2000
 
 
 @dataclass(frozen=True)
 class ProgramLedger:
-    """A program in one ledger: its identity, current model, record of promises, and how many people have
-    open options."""
+    """A program in one ledger: its identity, current model, record of promises, how many people have promised options
+    that are open, and how many ``cases`` there are."""
 
     path: Path
     partition: int
@@ -30,6 +34,25 @@ class ProgramLedger:
     manifest_sha256: str
     record: PromiseState
     people: int
+    cases: int
+
+    def in_force(self, program: Program) -> Program:
+        """The program with all specs that it has had here, of which one is the given one."""
+        with reading(self.path) as db:
+            return in_force(db, program)
+
+    def case_pages(self, program: str) -> Iterator[list[Case]]:
+        """The cases of the program, in the order in which they came; raise ``LedgerError``."""
+        last = 0
+        while True:
+            with reading(self.path) as db:
+                rows = db.execute(_CASES_PAGE, (program, last, PEOPLE_A_PAGE)).fetchall()
+                page = [decode_case(body) for _, body in rows]
+            if page:
+                yield page
+            if len(rows) < PEOPLE_A_PAGE:
+                return
+            last = rows[-1][0]
 
     def pages(self, program: str) -> Iterator[list[PromisedOptions]]:
         """The promised options of the program, in the order of their applications; raise ``LedgerError``.
@@ -76,8 +99,9 @@ def _program_ledger(path: Path, partition: int, db: sqlite3.Connection, program:
     body = db.execute(_RECORD, (program,)).fetchone()
     record = PromiseState() if body is None else _decode_record(body[0])
     [people] = db.execute(_PEOPLE, (program,)).fetchone()
+    [cases] = db.execute(_CASES, (program,)).fetchone()
     spec, first_model, version, address, sha256 = row
-    return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people)
+    return ProgramLedger(path, partition, spec, first_model, version, address, sha256, record, people, cases)
 
 
 _decode_record = record_decoder(PromiseState)
@@ -85,6 +109,9 @@ _decode_options = record_decoder(PromisedOptions)
 _PROGRAM = "SELECT spec, first_model, version, manifest, sha256 FROM programs WHERE program = ?"
 _RECORD = f"SELECT body FROM {PromiseState.table} WHERE program = ?"
 _PEOPLE = f"SELECT count(*) FROM {PROMISED_OPTIONS.name} WHERE program = ?"
+_OWN_CASES = "FROM cases WHERE program = (SELECT id FROM programs WHERE program = ?)"
+_CASES = f"SELECT count(*) {_OWN_CASES}"
+_CASES_PAGE = f"SELECT rowid, body {_OWN_CASES} AND rowid > ? ORDER BY rowid LIMIT ?"
 _PAGE = (
     f"SELECT application, body FROM {PROMISED_OPTIONS.name} "
     "WHERE program = ? AND application > ? ORDER BY application LIMIT ?"

@@ -33,7 +33,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
                 "the spec, give a changed program a new name, or announce a new model with `onward models announce`"
             )
         try:
-            begun[name] = _in_force(db, program)
+            begun[name] = in_force(db, program)
         except SpecRefusedError as error:
             raise LedgerError(
                 f"program {name!r} of ledger {ledger} cannot go on with this spec: {error}; restore it, or give a "
@@ -47,7 +47,7 @@ def programs_in_force(db: sqlite3.Connection, ledger: Path, given: Mapping[str, 
     return begun
 
 
-def _in_force(db: sqlite3.Connection, program: Program) -> Program:
+def in_force(db: sqlite3.Connection, program: Program) -> Program:
     """A program under the last of its specs."""
     rows = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number", (program.name,)).fetchall()
     if not rows:

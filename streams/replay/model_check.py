@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..engine.promises.option_counts import OptionCounts, ResultCounts
 from ..engine.promises.screen import distance
+from ..engine.state import CurrentModel
 from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
 from ..programs.assembly import assemble, check_fits, check_identity
@@ -15,6 +17,7 @@ from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
 from ..programs.spec_check import load_spec_of
+from .told_options import told_options
 
 Progress = Callable[[int], Callable[[int], None]]
 """Given how many people there are, it returns what is called with the number of those in each page that is read."""
@@ -25,7 +28,8 @@ class CheckedModel:
     """The verdict of a new model on a program's open options.
 
     ``current`` are the versions that its ledgers have now, which are those of the journal ``partitions``. ``expired``
-    counts the options whose time is over, which no other number counts. ``is_unfinished`` says whether options have
+    counts the options whose time is over, and ``unknown`` those of a program without a promise that an earlier model or
+    spec made, which no other number counts. ``is_unfinished`` says whether options have
     still to be looked at under the current model, and ``honours`` whether people with an open option are judged by the
     model that made it.
     """
@@ -40,6 +44,8 @@ class CheckedModel:
     expired: int
     is_unfinished: bool
     honours: bool
+    promised: bool = True
+    unknown: int = 0
 
 
 def check_open_options(
@@ -62,8 +68,11 @@ def check_open_options(
     loaded = load_spec_of(manifest.program, specs)
     own = assemble(loaded)
     check_identity(manifest, own.name, address)
-    if not own.promises:
-        raise UsageError(f"{loaded.path}: program {own.name!r} promises nothing, so no option of it can be broken")
+    if own.closes_rounds:
+        raise UsageError(
+            f"{loaded.path}: program {own.name!r} promises the scores of its rounds, under any model, so no option of "
+            "it can be broken"
+        )
     _check_features(own, by)
     with limited_memory(model_bytes):
         new = own.load(address, sha256)
@@ -72,8 +81,13 @@ def check_open_options(
     for ledger in ledgers:
         _check_identity(own, ledger)
     counts = OptionCounts(own, new, by, now_ms)
-    open_in = [ledger for ledger in ledgers if ledger.people]
-    _count(own, new, open_in, counts, progress)
+    unknown = 0
+    if own.promises:
+        open_in = [ledger for ledger in ledgers if ledger.people]
+        _count(own, new, open_in, counts, progress)
+    else:
+        open_in = [ledger for ledger in ledgers if ledger.cases]
+        unknown = _count_told(own, open_in, counts, progress)
     return CheckedModel(
         program=own.name,
         version=new.version,
@@ -85,6 +99,8 @@ def check_open_options(
         expired=counts.expired,
         is_unfinished=any(ledger.record.scan is not None for ledger in ledgers),
         honours=own.spec.promise.grandfather,
+        promised=own.promises,
+        unknown=unknown,
     )
 
 
@@ -100,6 +116,22 @@ def _count(
         for people in ledger.pages(program.name):
             counts.add(people, path)
             read(len(people))
+
+
+def _count_told(program: Program, ledgers: Sequence[ProgramLedger], counts: OptionCounts, progress: Progress) -> int:
+    """Count the options that people were told without a promise; return how many cannot be made again."""
+    current: dict[str, ModelBundle] = {}
+    unknown, read = 0, progress(sum(ledger.cases for ledger in ledgers))
+    for ledger in ledgers:
+        if ledger.manifest_sha256 not in current:
+            current[ledger.manifest_sha256] = program.load(ledger.address, ledger.manifest_sha256)
+        model = CurrentModel.of(ledger.in_force(program), current[ledger.manifest_sha256])
+        for cases in ledger.case_pages(program.name):
+            told = told_options(model, cases)
+            counts.add(told.people, math.inf)
+            unknown += told.unknown
+            read(len(cases))
+    return unknown
 
 
 def _check_features(program: Program, by: Sequence[str]) -> None:

@@ -13,6 +13,8 @@ from ...printable import printable
 from ...replay.model_check import CheckedModel
 from .words import right
 
+TOLD = ("accepted", "broken")
+"""The results for options without a promise."""
 MEANINGS = {
     "cleared": "cleared by the certificate",
     "accepted": "accepted by the new model",
@@ -30,7 +32,7 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
     for line in _lines(checked):
         console.out(printable(line), highlight=False)
     if checked.counts.open:
-        console.print(_table(checked.counts))
+        console.print(_table(checked))
         for feature, groups in checked.groups.items():
             table = Table(Column(feature, overflow="fold"), *map(right, ("open", "broken", "share")))
             for group, counts in groups.items():
@@ -38,6 +40,14 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
             console.print(table)
         if checked.counts.share <= limit:
             console.print(f"within the limit: {checked.counts.share:.1%} of {limit:.1%}", highlight=False)
+
+
+def broken_in_words(checked: CheckedModel) -> str:
+    """How many open options a model breaks, in a line."""
+    counts = checked.counts
+    broken = f"it breaks {counts.broken:,} of {counts.open:,} open options of {checked.people:,} people"
+    left_out = f"; {checked.unknown:,} that an earlier model or spec made are not counted" if checked.unknown else ""
+    return f"{broken} ({counts.share:.1%}){left_out}"
 
 
 def _lines(checked: CheckedModel) -> list[str]:
@@ -52,6 +62,10 @@ def _lines(checked: CheckedModel) -> list[str]:
         lines.append(f"open options: none in {ledgers}, so the model can break none there")
     if checked.expired:
         lines.append(f"not counted: {checked.expired:,} options whose time is over")
+    if checked.unknown:
+        lines.append(
+            f"not counted: {checked.unknown:,} options that an earlier model or spec made, which no ledger keeps"
+        )
     if checked.is_unfinished:
         lines.append(f"the look at the open options under {now} is not finished: it may still end some of them")
     if checked.honours:
@@ -59,9 +73,9 @@ def _lines(checked: CheckedModel) -> list[str]:
     return lines
 
 
-def _table(counts: ResultCounts) -> Table:
-    table = Table("under the new model", right("options"), right("share"))
-    for result in RESULTS:
+def _table(checked: CheckedModel) -> Table:
+    counts, table = checked.counts, Table("under the new model", right("options"), right("share"))
+    for result in RESULTS if checked.promised else TOLD:
         count: int = getattr(counts, result)
         table.add_row(MEANINGS[result], f"{count:,}", f"{count / counts.open:.1%}")
     return table
@@ -78,6 +92,8 @@ def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
         "limit": limit,
         "within_limit": checked.counts.share <= limit,
         "expired": checked.expired,
+        "promised": checked.promised,
+        "unknown": checked.unknown,
         "unfinished": checked.is_unfinished,
         "honours": checked.honours,
         "groups": {

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
-from onward.schemas.events import Model, Revalidation
+from onward.schemas.events import Model, Outcome, Recourse, Revalidation
 from onward.streams.cli import main, models
 from onward.streams.errors import LedgerError, ModelError, UsageError
 from onward.streams.ledger import open_options
@@ -36,14 +37,15 @@ PROGRAM = {
     "shards": 1,
 }
 PEOPLE = 30
+NOTHING = {"kind": "none"}
 
 
 class Installation:
     """A program with open options in a worker's ledger, and models that could replace its own."""
 
     def __init__(self, folder: Path, promise: dict | None = None) -> None:
-        self.folder = folder
-        content = {**PROGRAM, "promise": {**PROGRAM["promise"], **(promise or {})}}
+        self.folder, self.people = folder, {}
+        content = {**PROGRAM, "promise": promise if promise == NOTHING else {**PROGRAM["promise"], **(promise or {})}}
         [self.spec] = write_programs(folder, {"loan": content})
         self.program = assemble_all([load_program_spec(self.spec)])["loan"]
         self.tape = Story(Run({"loan": self.program}, folder))
@@ -54,6 +56,7 @@ class Installation:
         random = np.random.default_rng(1)
         for number in range(count):
             person = {**features(random), "region": ("north", "south")[number % 2]}
+            self.people[f"p{number}"] = person
             self.tape.applies_with(f"p{number}", 0, **person)
         return self.folded()
 
@@ -219,7 +222,12 @@ def renamed_column(manifest, _):
 @pytest.mark.parametrize(
     ("change", "flags", "code", "message"),
     [
-        (lambda _, own: with_promise(own), [], UsageError.exit_code, "program 'loan' promises nothing"),
+        (
+            lambda _, own: with_promise(own),
+            [],
+            LedgerError.exit_code,
+            "the spec of program 'loan' is not the one in force in ledger",
+        ),
         (
             lambda _, own: with_promise(own, kind="lp", radius=0.2),
             [],
@@ -280,3 +288,77 @@ def test_a_ledger_without_the_program_is_named(place, tmp_path, capsys):
     assert "none of loan is program 'other'" in capsys.readouterr().err
     assert place.check(manifest, "--spec", str(spec)) == LedgerError.exit_code
     assert f"no ledger in {place.state} holds program 'other'" in capsys.readouterr().err
+
+
+def told_targets(place) -> list[np.ndarray]:
+    """The encoded targets of what people have been told, from what was published."""
+    rows = []
+    for answer in place.tape.answers():
+        if isinstance(answer, Recourse):
+            changes = [{change.feature: change.target for change in option.changes} for option in answer.options]
+            own = place.people[answer.application]
+            rows += [own | each for each in changes]
+    return list(place.program.codec.encode_many(rows))
+
+
+def test_without_a_promise_the_options_that_people_may_still_carry_out_are_counted(tmp_path, capsys):
+    place = Installation(tmp_path, NOTHING).with_people()
+    manifest = place.model("new", 0.4)
+    fitted = load_estimator(manifest)
+    broken = sum(fitted.predict([target])[0] == 0 for target in told_targets(place))
+    options = len(told_targets(place))
+    assert 0 < broken < options
+    code, found = told(place, capsys, manifest, "--limit", "1")
+    assert (code, found["open"], found["broken"], found["unknown"]) == (0, options, broken, 0)
+    assert (found["promised"], found["cleared"], found["accepted"]) == (False, 0, options - broken)
+    assert place.check(manifest) == 1
+    printed = capsys.readouterr()
+    assert "cleared by the certificate" not in printed.out
+    assert f"model new would break {broken} of {options} open options" in printed.err
+
+
+def test_options_of_people_who_came_to_an_end_are_not_counted_nor_those_of_an_earlier_model(tmp_path, capsys):
+    place = Installation(tmp_path, NOTHING).with_people()
+    done = next(answer.application for answer in place.tape.answers() if isinstance(answer, Recourse))
+    [answer] = [answer for answer in place.tape.answers() if answer.application == done]
+    place.tape.send("outcomes", Outcome("loan", done, "improved", answer.options[0].id), HOUR_MS, "done")
+    place.folded()
+    manifest, options = place.model("new", 0.4), len(told_targets(place))
+    _, found = told(place, capsys, manifest, "--limit", "1")
+    assert found["open"] == options - len(answer.options)
+    place.tape.send("models", Model("loan", "new", manifest, read_manifest(manifest)[1]), 2 * HOUR_MS, "new")
+    place.tape.applies_with("later", 3.0)
+    place.people["later"] = {"region": "north", "income": 30.0, "debts": 4}
+    place.folded()
+    _, found = told(place, capsys, place.model("third", 0.5), "--limit", "1")
+    later = len(told_targets(place)) - options
+    assert (found["open"], found["unknown"]) == (later, options - len(answer.options))
+    assert place.check(place.model("third-again", 0.5), "--limit", "1") == 0
+    assert f"not counted: {found['unknown']} options that an earlier model or spec made" in capsys.readouterr().out
+
+
+def test_an_announcement_says_it_too(tmp_path, capsys, monkeypatch):
+    place = Installation(tmp_path, NOTHING).with_people()
+    manifest = place.model("new", 0.4)
+    _, found = told(place, capsys, manifest, "--limit", "1")
+    announced = []
+    monkeypatch.setattr(models, "announce_event", lambda event, *_: announced.append(event))
+    monkeypatch.setattr(models, "preflight", lambda *_: nothing())
+    line = ["models", "announce", "--brokers", "127.0.0.1:1", "--manifest", manifest, "--spec", str(place.spec)]
+    assert main([*line, "--state-dir", str(place.state)]) == 0
+    said = f"it breaks {found['broken']} of {found['open']} open options of {found['people']} people"
+    assert said in capsys.readouterr().out
+    assert main(line) == 0
+    assert "how many open options it breaks: not asked" in capsys.readouterr().out
+    assert len(announced) == 2
+    assert main([*line[:-2], "--state-dir", str(place.state)]) == UsageError.exit_code
+    assert len(announced) == 2
+
+
+async def nothing() -> None:
+    """No broker is asked."""
+
+
+def load_estimator(manifest):
+    [file] = Path(manifest).parent.glob("model.skops")
+    return skops.io.load(file)
