@@ -2,8 +2,8 @@
 
 With --instances only the excess over the optima of that file is measured. Without it also table 1 of the paper on
 optimal robust recourse, frontiers of cost and validity, post-processing, radii from bootstrap, ensembles of retrained
-forests and boosters, the rows of retrains, what a promise states beside what is true, surrogates of networks, and
-speed. German and SBA are in the folder --data.
+forests and boosters, the rows of retrains, what a promise states beside what is true, surrogates of networks, speed,
+and how many options last by default. German and SBA are in the folder --data.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from onward.benchmarks.robustness import instances
 from onward.benchmarks.robustness.calibration import calibration
 from onward.benchmarks.robustness.ensembles import ensembles
 from onward.benchmarks.robustness.folds import FILES, prepared
+from onward.benchmarks.robustness.last import last
 from onward.benchmarks.robustness.networks import networks
 from onward.benchmarks.robustness.prices import Study, frontiers, post_processing, printed, roar, study, table_1
 from onward.benchmarks.robustness.resamples import resamples
@@ -44,6 +45,7 @@ PARTS = (
     "stated",
     "networks",
     "speed",
+    "last",
 )
 
 
@@ -57,7 +59,7 @@ class Args(face.Args):
     parts: tuple[str, ...] = field(default=PARTS, metadata={"help": "what is measured"})
     studies: tuple[str, ...] = field(default=tuple(FILES), metadata={"help": "which data sets", "metavar": "A,B"})
     retrains: int = field(default=20, metadata={"quick": 4, "help": "retrained models of each kind"})
-    people: int = field(default=50, metadata={"quick": 4, "help": "people of ensembles and networks"})
+    people: int = field(default=50, metadata={"quick": 4, "help": "people of ensembles, networks and options that last"})
     rows: int = field(default=6000, metadata={"quick": 600, "help": "most rows behind ensembles"})
     splits: int = field(default=10, metadata={"quick": 1, "help": "halvings of the rows; others with another seed"})
     delta: float = field(default=0.05, metadata={"help": "the share of retrains that may reject an option"})
@@ -89,6 +91,7 @@ def robust(args: Args) -> Iterator[Row]:
         "stated": lambda args: stated(args.data, args.splits, args.retrains, args.people, args.rows, args.seeds[0]),
         "networks": partial(_studied, lambda found, args: networks(found, args.retrains, args.people, args.seeds[0])),
         "speed": lambda args: speed(args.batch, args.options, args.seeds[0]),
+        "last": lambda args: last(args.data, args.people, args.retrains, args.rows, args.seeds),
     }
     for part in args.parts:
         progress(part)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
-from ..errors import OnwardError, UsageError
+from ..errors import LedgerError, OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..programs.assembly import check_identity
@@ -228,16 +228,18 @@ def announce(args: Sequence[str]) -> int:
 
 def _breaks(settings: ModelSettings, address: str) -> str:
     """How many of a program's open options the model breaks, as far as its ledgers are named."""
-    if not settings.state_dir:
-        return "how many open options it breaks: not asked; give the workers' --state-dir, or ask `onward models check`"
-    if not settings.spec:
-        raise UsageError("--state-dir: give the program's --spec too")
-    checked = check_open_options(
-        address,
-        settings.spec,
-        settings.state_dir,
-        now_ms=time.time_ns() // 1_000_000,
-        progress=lambda people: ReadProgress(people, unit="people").add,
-        model_bytes=settings.max_model_bytes,
-    )
+    told = "how many open options it breaks: not"
+    if not settings.state_dir or not settings.spec:
+        return f"{told} asked; that takes --spec and the workers' --state-dir, or `onward models check`"
+    try:
+        checked = check_open_options(
+            address,
+            settings.spec,
+            settings.state_dir,
+            now_ms=time.time_ns() // 1_000_000,
+            progress=lambda people: ReadProgress(people, unit="people").add,
+            model_bytes=settings.max_model_bytes,
+        )
+    except (LedgerError, UsageError) as error:  # what is only told keeps nobody from announcing
+        return f"{told} known: {error}"
     return broken_in_words(checked)

@@ -13,7 +13,7 @@ from ..programs.assembly import assemble
 from ..programs.bundle.manifest import MANIFEST
 from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
-from ..programs.training.retrains import RETRAINS, states_share
+from ..programs.training.retrains import LASTING, RETRAINS, states_share
 from ..programs.training.served import PEOPLE
 from ..programs.training.train import ESTIMATORS, train
 from ..review.review import review
@@ -49,7 +49,8 @@ def run(args: Sequence[str]) -> int:
         type=int,
         metavar="B",
         help=f"""models of resamples of the data to keep with the model, by which its promise is measured: an even
-        number (default: {RETRAINS} where the spec's promise needs them, else 0)""",
+        number (default: {RETRAINS} where the spec's promise needs them, {LASTING} where its options should last,
+        else 0)""",
     )
     parser.add_argument(
         "--date-column",

@@ -29,15 +29,17 @@ from ..bundle.model_files import read_local
 from ..bundle.writer import check_new, write_bundle
 from ..limited_places import round_score
 from ..model_fit import ModelFacts
-from ..models.scoring import scorer
+from ..models.scoring import score_of_options, scorer
 from ..onnx.matrix import Stated
 from ..promised import measured_promise, needs_retrains
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .imported_model import Importer
 from .improvement import fit_improvement, measured_improvement
+from .lasting import measure_lasting
 from .margin import retrained, wanted_margin
 from .protected import protected_use
+from .resampled import samples_given
 from .retrains import RETRAINS, check_number
 from .served import broken_rows, just_above, measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
@@ -110,11 +112,15 @@ def import_model(
         prior = fit_improvement(loaded.spec, table.X[fitted], table.labels[fitted], seed)
     refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random)
     unsaved = unsaved_program(codec, model.score, instances, reference, prior)
+    unsaved = unsaved._replace(retrains=[score_of_options(each.score) for each in again])
     margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
     check_first(known._replace(margin=margin), loaded)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
+    measured |= measure_lasting(
+        loaded.spec, unsaved, margin, rejected, samples_given(loaded.spec, model, again), promise
+    )
     measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(

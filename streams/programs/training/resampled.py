@@ -68,3 +68,13 @@ class Resampled(NamedTuple):
 
     def _fitted(self, count: int, most: int) -> list[DecisionModel]:
         return fit_retrains(self.estimator, self.X, self.labels, count, self.fitted_on, self.random, most)
+
+
+def samples_given(spec: ProgramSpec, model: DecisionModel, retrains: Sequence[DecisionModel]) -> Samples:
+    """The samples of a model that cannot be fitted again, of the ``retrains`` that came with it.
+
+    Where its options should last under all of these, none is left to judge.
+    """
+    if spec.policy.lasting is not None:
+        return Samples(model, retrains, ())
+    return Samples(model, retrains[::2], retrains[1::2][:JUDGES])
