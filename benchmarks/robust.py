@@ -59,7 +59,9 @@ class Args(face.Args):
     parts: tuple[str, ...] = field(default=PARTS, metadata={"help": "what is measured"})
     studies: tuple[str, ...] = field(default=tuple(FILES), metadata={"help": "which data sets", "metavar": "A,B"})
     retrains: int = field(default=20, metadata={"quick": 4, "help": "retrained models of each kind"})
-    people: int = field(default=50, metadata={"quick": 4, "help": "people of ensembles, networks and options that last"})
+    people: int = field(
+        default=50, metadata={"quick": 4, "help": "people of ensembles, networks and options that last"}
+    )
     rows: int = field(default=6000, metadata={"quick": 600, "help": "most rows behind ensembles"})
     splits: int = field(default=10, metadata={"quick": 1, "help": "halvings of the rows; others with another seed"})
     delta: float = field(default=0.05, metadata={"help": "the share of retrains that may reject an option"})

@@ -42,7 +42,7 @@ FILES = {
     "sba": "SBAcase.11.13.17.csv",
 }
 LEAST, DEAREST = 0.9, 1.25
-PLAIN = re.sub(r"(?m)^  lasting: .*\n", "", POLICY)
+PLAIN = re.sub(r"(?m)^  (margin|lasting): .*\n", "", POLICY)
 """The policy at the bare threshold."""
 
 

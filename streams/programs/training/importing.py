@@ -37,9 +37,9 @@ from .goal_policy import read_goal_policy
 from .imported_model import Importer
 from .improvement import fit_improvement, measured_improvement
 from .lasting import measure_lasting
-from .margin import retrained, wanted_margin
+from .margin import Tell, retrained, wanted_margin
 from .protected import protected_use
-from .resampled import samples_given
+from .resampled import Samples
 from .retrains import RETRAINS, check_number
 from .served import broken_rows, just_above, measure_served
 from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
@@ -110,17 +110,16 @@ def import_model(
     fitted, held_out = np.split(order, [round(FITTED * len(order))])
     with threadpool_limits(1):
         prior = fit_improvement(loaded.spec, table.X[fitted], table.labels[fitted], seed)
-    refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random)
+    refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random, tell)
     unsaved = unsaved_program(codec, model.score, instances, reference, prior)
     unsaved = unsaved._replace(retrains=[score_of_options(each.score) for each in again])
-    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected, tell)
+    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected)
     check_first(known._replace(margin=margin), loaded)
     promise = measured_promise(loaded.spec.promise, model, again)
     asked = round_score(loaded.spec, scores[approved])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
-    measured |= measure_lasting(
-        loaded.spec, unsaved, margin, rejected, samples_given(loaded.spec, model, again), promise
-    )
+    samples = Samples.given(loaded.spec, model, again)
+    measured |= measure_lasting(loaded.spec, unsaved, margin, rejected, samples, promise)
     measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[order])
     return write_bundle(
@@ -144,7 +143,13 @@ def import_model(
     )
 
 
-def surrogates(scores: Floats, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
+def surrogates(
+    scores: Floats,
+    X: Floats,
+    labels: NDArray[np.int64],
+    random: np.random.RandomState,
+    tell: Tell = lambda _: None,
+) -> list[Score]:
     """Retrained models in place of those of an imported one, which cannot be fitted.
 
     They are of the kind among ``SURROGATES`` whose scores, fitted on one half of the rows (n, D), are nearest to
@@ -154,7 +159,7 @@ def surrogates(scores: Floats, X: Floats, labels: NDArray[np.int64], random: np.
     with threadpool_limits(1):
         fitted = [fit(build(random), X[half], labels[half]) for build in SURROGATES]
         away = [np.abs(scorer(each, X.shape[1]).score(X[~half]) - scores[~half]).mean() for each in fitted]
-        return retrained(fitted[int(np.argmin(away))], X, labels, random)
+        return retrained(fitted[int(np.argmin(away))], X, labels, random, tell)
 
 
 def _check_retrains(loaded: LoadedSpec, retrains: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ rules stand others that a spec could ask for, with what they give and cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,19 +20,21 @@ from ...advice import ACCEPTED
 from ..compositions import composition_faults
 from ..limited_places import closes_rounds
 from ..margin import goal_of, margin_of
-from ..models.scoring import DecisionModel, score_of_options
+from ..models.scoring import score_of_options
 from ..promised import has_own_score, measured_promise, promise_fault
 from .margin import LEAST_SERVED
 from .offered import Offered, lasting_share, offered_to, relative_cost
 from .resampled import Samples
 from .unsaved_program import Floats, UnsavedProgram
 
-PEOPLE = 40
+PEOPLE = 30
 """Rejected people who are looked at."""
 MARGINS = (0.1, 0.2, 0.3)
 """The larger ones are only tried as long as too few options last."""
 LASTING_SHARE = 0.9
 """The ``policy.lasting`` that is tried, which drafts write."""
+CHOOSING = 8
+"""The most models under which a promise that is tried searches options: the more, the longer it takes."""
 OWN, BARE = "own", "bare"
 """The rules of the spec as it is, and none beyond the model's threshold. Others are named by their line of a spec."""
 MARGIN_RULE = "policy.margin:"
@@ -127,7 +129,8 @@ class _Rules(NamedTuple):
             if any(composition_faults(other)) or promise_fault(terms, self.samples.model, None, "it"):
                 continue
             # Half of the retrains choose options. Of these all may: the judges have the place of the others.
-            yield f"promise: {{kind: {kind}}}", other, measured_promise(terms, self.samples.model, _twice(choosing))
+            retrains = [model for model in choosing[:CHOOSING] for _ in range(2)]
+            yield f"promise: {{kind: {kind}}}", other, measured_promise(terms, self.samples.model, retrains)
 
     @property
     def goes_beyond(self) -> bool:
@@ -159,10 +162,6 @@ class _Rules(NamedTuple):
         """What a rule gives and costs, beside the program's own."""
         without = 1.0 - len(np.unique(offered.whose)) / len(self.people)
         return Lasted(share, float(offered.costs.mean()), relative_cost(offered, own), without)
-
-
-def _twice(models: Sequence[DecisionModel]) -> list[DecisionModel]:
-    return [model for model in models for _ in range(2)]
 
 
 def lasted(metrics: Mapping[str, float]) -> dict[str, Lasted]:

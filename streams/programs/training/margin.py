@@ -19,6 +19,8 @@ from .offered import Offered, lasting_share, offered_to, relative_cost
 from .retrains import refitted
 from .unsaved_program import Floats, Score, UnsavedProgram
 
+Tell = Callable[[str], None]
+
 RETRAINED = 20
 PEOPLE = 50
 STEP = 0.05
@@ -43,11 +45,19 @@ class MeasuredMargin(NamedTuple):
     accepted: float | None
 
 
-def retrained(estimator: Any, X: Floats, labels: NDArray[np.int64], random: np.random.RandomState) -> list[Score]:
+def retrained(
+    estimator: Any,
+    X: Floats,
+    labels: NDArray[np.int64],
+    random: np.random.RandomState,
+    tell: Tell = lambda _: None,
+) -> list[Score]:
     """The scores of ``RETRAINED`` models: the estimator fitted again, each on a resample of the rows (n, D) and (n,).
 
-    Give rows that the estimator was not fitted on: models of resamples of its own rows agree with it too much.
+    Give rows that the estimator was not fitted on: models of resamples of its own rows agree with it too much. It takes
+    long: ``tell`` says so before.
     """
+    tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
     fits = islice(refitted(estimator, X, labels, len(X), random), RETRAINED)
     return [scorer(fitted, X.shape[1]).score for fitted in fits]
 
@@ -57,16 +67,14 @@ def wanted_margin(
     unsaved: UnsavedProgram,
     refit: Callable[[], Sequence[Score]],
     rejected: Floats,
-    tell: Callable[[str], None],
 ) -> tuple[float | UnsetType, dict[str, float]]:
     """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
 
     What options that are to help have to do with it is measured with all other rules beside it (``lasting.py``).
-    ``refit`` gives the models by which it is measured, which takes long: ``tell`` says so before.
+    ``refit`` gives the models by which it is measured, which may take long.
     """
     if not uses_margin(spec):
         return UNSET, {}
-    tell(f"fitting {RETRAINED} more models on resamples of the data, to measure the margin")
     if spec.policy.objective != "cost":
         return affordable_margin(unsaved, refit(), rejected), {}
     margin, share = smallest_margin(unsaved, refit(), rejected)
@@ -76,11 +84,12 @@ def wanted_margin(
 def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> float:
     """The smallest margin at which nine of ten options of the first of ``rejected`` people (n, D) last.
 
-    That is under ``others``, of people whom these reject unchanged. 0 where such a margin makes options dearer than
-    ``DEAREST``, or leaves fewer than nine of ten people one.
+    That is under ``others``, of people whom these reject unchanged. Only margins count that make options no dearer than
+    ``DEAREST``, and leave nine of ten people one; where none of them is enough, it is the one by which the most last.
     """
     people, threshold = rejected[:PEOPLE], unsaved.threshold
     bare: Offered | None = None
+    best, most = 0.0, 0.0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
         offered = offered_to(people, unsaved, unsaved.under(unsaved.score, Threshold(threshold, number * STEP)))
         bare = bare or offered
@@ -88,10 +97,13 @@ def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected
             break
         if relative_cost(offered, bare) > DEAREST:
             break
-        share = lasting_share(people, offered, others, threshold)
-        if share is None or share >= ACCEPTED:
-            return round(number * STEP, 9)
-    return 0.0
+        if (share := lasting_share(people, offered, others, threshold)) is None:
+            break
+        if share > most:
+            best, most = round(number * STEP, 9), share
+        if share >= ACCEPTED:
+            break
+    return best
 
 
 def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> MeasuredMargin:

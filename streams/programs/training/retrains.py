@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 RETRAINS = 40
 """As many as training fits where the spec's promise needs them."""
-LASTING = 12
+LASTING = 16
 """As many as it fits where options should last under them (``policy.lasting``)."""
 MOST_DRAWN = 2000
 """Rows of a resample, where nothing is stated by its models: of large files others would take too long and too much

@@ -51,11 +51,11 @@ from .label_fit import clearly, fit_of
 from .lasting import measure_lasting
 from .margin import retrained, wanted_margin
 from .protected import protected_use
-from .resampled import Resampled
+from .resampled import Resampled, Samples
 from .retrains import check_dates, states_share, wanted_retrains
 from .served import broken_rows, just_above, measure_served
 from .share_calibration import ShareMeasurement, measure_share
-from .unsaved_program import unsaved_program
+from .unsaved_program import Score, unsaved_program
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -140,23 +140,24 @@ def train(
     unseen = np.concatenate([recourse, held_out])
     approved = unseen[accepted(model.score(table.X[unseen]), threshold)]
     rows = Resampled(fitted, X, table.labels, len(own), random)
-    refit = partial(retrained, fitted, X[unseen], table.labels[unseen], random)
+    refit: Callable[[], Sequence[Score]] = partial(retrained, fitted, X[unseen], table.labels[unseen], random, tell)
     unsaved = unsaved_program(codec, model.score, kept, reference, prior)
-    others: Sequence[DecisionModel] = ()
-    if loaded.spec.policy.lasting is not None:
-        others = rows.retrains(loaded.spec, count, tell)
-        unsaved = unsaved._replace(retrains=[score_of_options(other.score) for other in others])
     by_cost = loaded.spec.policy.objective == "cost"
-    margin, measured = wanted_margin(loaded.spec, unsaved, refit if by_cost else rows.scores, rejected, tell)
-    # Last, so that nothing else of a model depends on how many retrains it has, but where its options should last.
-    others = others or rows.retrains(loaded.spec, count, tell)
+    samples: Samples | None = None
+    if not by_cost or loaded.spec.policy.lasting is not None:
+        samples = rows.samples(loaded.spec, model, count, tell)
+        unsaved = unsaved._replace(retrains=[score_of_options(other.score) for other in samples.retrains])
+        refit = refit if by_cost else samples.judge_scores
+    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected)
+    # Last, so that nothing else of such a model depends on how many retrains it has.
+    samples = samples or rows.samples(loaded.spec, model, count, tell)
+    others = samples.retrains
     calibration, facts = _measured_share(csv, Training(codec, table, fitted, count), dates, random, tell)
     check_first(known._replace(margin=margin, retrains=others, calibration=calibration), loaded)
     promise = measured_promise(loaded.spec.promise, model, others, calibration)
     asked = round_score(loaded.spec, scores[accepted(scores, threshold)])
     measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
     turned_down = unseen[~accepted(model.score(table.X[unseen]), threshold)]
-    samples = rows.samples(loaded.spec, model, others, tell)
     measured |= measure_lasting(loaded.spec, unsaved, margin, table.X[turned_down], samples, promise)
     measured |= broken_rows(codec, table.rows)
     measured |= protected_use(codec, model.score, table.X[held_out])

@@ -159,8 +159,10 @@ def test_a_margin_of_options_that_help_is_the_smallest_at_which_nine_of_ten_last
 
     assert by(0.0, 0.0) == 0.0
     assert by(0.03, 0.0) == 0.05
-    # Another .1 would cost more than a quarter.
+    # The one that is enough would cost more than a quarter, and cheaper ones make nothing last.
     assert by(0.12, 0.12) == 0.0
+    # A cheaper one makes half of them last.
+    assert by(0.12, 0.03) == 0.05
 
 
 def test_where_options_are_to_help_a_measured_margin_is_the_affordable_one(
