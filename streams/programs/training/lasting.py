@@ -20,8 +20,9 @@ from ...advice import ACCEPTED
 from ..compositions import composition_faults
 from ..limited_places import closes_rounds
 from ..margin import goal_of, margin_of
+from ..model_fit import Asked, ModelFacts, misfit
 from ..models.scoring import score_of_options
-from ..promised import has_own_score, measured_promise, promise_fault
+from ..promised import has_own_score, measured_promise
 from .margin import LEAST_SERVED
 from .offered import Offered, lasting_share, offered_to, relative_cost
 from .resampled import Samples
@@ -126,7 +127,7 @@ class _Rules(NamedTuple):
             other = replace(plain, policy=replace(plain.policy, margin=None), promise=terms)
             if not has_own_score(terms) or kind == self.spec.promise.kind or not choosing:
                 continue
-            if any(composition_faults(other)) or promise_fault(terms, self.samples.model, None, "it"):
+            if any(composition_faults(other)) or misfit(ModelFacts(self.samples.model), other, asked=Asked.USE):
                 continue
             # Half of the retrains choose options. Of these all may: the judges have the place of the others.
             retrains = [model for model in choosing[:CHOOSING] for _ in range(2)]

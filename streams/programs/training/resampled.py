@@ -48,13 +48,17 @@ class Samples(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """Fits an ``estimator``, which ``fitted_on`` of the rows X (n, D) with labels (n,) have fitted, on resamples."""
+    """Fits an ``estimator``, which ``fitted_on`` of the rows X (n, D) with labels (n,) have fitted, on resamples.
+
+    Those of retrains are drawn by ``random``, those of the models that judge by ``judging``.
+    """
 
     estimator: Any
     X: Floats
     labels: NDArray[np.int64]
     fitted_on: int
     random: np.random.RandomState
+    judging: np.random.RandomState
 
     def samples(self, spec: ProgramSpec, model: DecisionModel, count: int, tell: Tell) -> Samples:
         """The samples of a model beside which ``count`` retrains are to stand.
@@ -67,10 +71,12 @@ class Resampled(NamedTuple):
             return Samples(model, retrains, (), ())
         if needs_retrains(spec):
             return Samples.given(spec, model, retrains)
-        choosing = 0 if retrains else JUDGES
-        tell(f"fitting {choosing + JUDGES} models on resamples of the data, to see how many options last")
-        again = self._fitted(choosing + JUDGES, MOST_DRAWN)
-        return Samples(model, retrains, retrains or again[JUDGES:], again[:JUDGES])
+        # What is measured does not depend on how many retrains somebody has asked for.
+        choosing = retrains if spec.policy.lasting is not None else []
+        missing = 0 if choosing else JUDGES
+        tell(f"fitting {missing + JUDGES} models on resamples of the data, to see how many options last")
+        again = self._replace(random=self.judging)._fitted(missing + JUDGES, MOST_DRAWN)
+        return Samples(model, retrains, choosing or again[JUDGES:], again[:JUDGES])
 
     def _retrains(self, spec: ProgramSpec, count: int, tell: Tell) -> list[DecisionModel]:
         needed = needs_retrains(spec)

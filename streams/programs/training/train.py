@@ -139,7 +139,7 @@ def train(
     prior = fit_improvement(loaded.spec, table.X[own], table.labels[own], seed)
     unseen = np.concatenate([recourse, held_out])
     approved = unseen[accepted(model.score(table.X[unseen]), threshold)]
-    rows = Resampled(fitted, X, table.labels, len(own), random)
+    rows = Resampled(fitted, X, table.labels, len(own), random, np.random.RandomState([seed, 1]))
     refit: Callable[[], Sequence[Score]] = partial(retrained, fitted, X[unseen], table.labels[unseen], random, tell)
     unsaved = unsaved_program(codec, model.score, kept, reference, prior)
     by_cost = loaded.spec.policy.objective == "cost"
