@@ -50,9 +50,9 @@ policy:
   least_gain: 0.05   # nor of one that makes it more probable by less
   overshoot: limit   # a change that works only up to a point says where to stop; refuse: it is no way forward
   second_way: true   # where all ways need the same change, one that does without it takes the last place
-  margin: 0.05       # how far above the threshold options score, so that a model trained again accepts them too
   lasting: 0.9       # who has options that 9 of 10 models of other samples accept, is told of no other
   # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
+  # margin: 0        # how far above the threshold options score; auto: as far as makes 9 of 10 last, if it costs little
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
 """
 NO_CONSTRAINTS = "# constraints: {{max_changes: {most}}}  # the most features that an option changes\n"

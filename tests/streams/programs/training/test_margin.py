@@ -71,8 +71,8 @@ def folder(tmp_path_factory):
         (folder / "bare.yaml").read_text().replace("  generator: search", "  objective: cost\n  generator: search")
     )
     drafted = re.sub(r"(?m)^words: .*\n", "", drafted)
-    (folder / "bare.yaml").write_text(drafted.replace("margin: 0.05", "margin: 0"))
-    (folder / "auto.yaml").write_text(drafted.replace("margin: 0.05", "margin: auto"))
+    (folder / "bare.yaml").write_text(drafted.replace("# margin: 0 ", "margin: 0 "))
+    (folder / "auto.yaml").write_text(drafted.replace("# margin: 0 ", "margin: auto "))
     return folder
 
 
