@@ -126,15 +126,12 @@ def further(space: Space, own: Floats, target: Floats, ends: Mapping[int, float]
         for feature, own_columns in enumerate(columns)
         if len(own_columns) == 1 and own[own_columns[0]] != target[own_columns[0]]
     ]
-    first = np.array([own_columns[0] for own_columns in columns])
-    raw = (space.low + own * space.scale)[first]
-    fall, rise = space.ranges.room(raw)
     for share in SHARES:
         every = target.copy()
         for feature, column in moved:
             low, scale, unit = space.low[column], space.scale[column], 10.0 ** max(space.digits[feature], 0)
             was, told = low + own[column] * scale, low + target[column] * scale
-            limit = ends.get(feature, was + rise[feature] if told > was else was - fall[feature])
+            limit = ends.get(feature, space.ranges.highest[feature] if told > was else space.ranges.lowest[feature])
             value = np.rint((told + share * (told - was)) * unit) / unit
             value = max(min(value, limit), told) if told > was else min(max(value, limit), told)
             every[column] = (value - low) / scale

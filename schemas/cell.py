@@ -83,6 +83,10 @@ class LabelReader:
         cell = cell.strip()
         return meaning(cell if isinstance(self.desired, str) else number(cell)) in self._desired
 
+    def is_misspelled(self, cell: str) -> bool:
+        """Whether a cell that has not the desired value seems to mean it: only the case of its letters differs."""
+        return cell.strip().casefold() == str(self.desired).strip().casefold() and not self.is_desired(cell)
+
     def is_given(self, cell: str) -> bool:
         """Whether anybody knows yet what came of this row."""
         return self.is_desired(cell) or not is_not_given(cell)

@@ -302,4 +302,8 @@ def _labels(raw: RawTable, name: str, label: LabelReader) -> NDArray[np.int64]:
     if not labels.any():
         shown = listed(sorted(set(map(str.strip, cells))))
         raise TableError(raw.file, None, name, f"no row has the desired value {label.desired!r}; values are {shown}")
+    for cell in dict.fromkeys(cells):
+        if label.is_misspelled(cell):
+            problem = f"{cell.strip()!r} is not {label.desired!r}, and would count as the other outcome"
+            raise TableError(raw.file, raw.lines[cells.index(cell)], name, f"{problem}: write them alike")
     return labels

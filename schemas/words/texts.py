@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ..events import APPLY_AGAIN, Change, Value
 from ..spec import Feature, ProgramSpec
-from .form import FeatureWords, LanguageWords, ValueKind
+from .form import FeatureWords, LanguageWords, Organisation, ValueKind
 from .languages import ENGLISH, first_language
 from .names import capitalised, readable
 from .numbers import date_format, locale_of, number_format, said
@@ -81,7 +81,7 @@ class Texts:
         English alone."""
         if self._first is None:
             return _Language(ENGLISH, guessed(self._spec), self._spec).none(why, is_spoken_for=False), UNSET
-        texts = {tag: language.none(why, is_spoken_for=True) for tag, language in self._languages.items()}
+        texts = {tag: own.none(why, is_spoken_for=own.is_spoken_for) for tag, own in self._languages.items()}
         return texts[self._first], texts
 
 
@@ -115,6 +115,8 @@ class _Language:
     def __init__(self, tag: str, words: LanguageWords, spec: ProgramSpec) -> None:
         self._sentences = sentences_of(tag, words.sentences)
         self._words, self._locale = words.features, locale_of(tag)
+        named = words.organisation != Organisation()
+        self.is_spoken_for = named or bool({"none.person", "none.wrong"} & words.sentences.keys())
         self._features = {feature.name: feature for feature in spec.features}
         percent = self._sentences["value.percent"]
         self._numbers = {

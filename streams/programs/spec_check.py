@@ -59,8 +59,8 @@ def undecided_label(spec: ProgramSpec) -> Iterator[Violation]:
     if spec.label.desired == UNDECIDED:
         yield (
             ("label", "desired"),
-            f"nobody has decided which value of {spec.label.name} is the desired outcome: write it in place of "
-            "`undecided`, such as `desired: 1`",
+            f"nobody has decided which value of {spec.label.name} is the desired outcome: write that value in "
+            "place of `undecided`",
         )
 
 

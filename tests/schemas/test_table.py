@@ -99,6 +99,10 @@ def test_the_same_rows_in_any_layout(tmp_path, text):
             "income,debts,region,repaid\n20,1,south,Yes\n",
             ": repaid: no row has the desired value 'yes'; values are Yes",
         ),
+        (
+            "income,debts,region,repaid\n20,1,south,yes\n20,1,south,no\n20,1,south,Yes\n",
+            ":4: repaid: 'Yes' is not 'yes', and would count as the other outcome: write them alike",
+        ),
         ('income,debts,region,repaid\n20,1,"sou"th,yes\n', ":2: not CSV:"),
         (b"income,debts,region,repaid\n20,1,s\xfcd,yes\n", ": not UTF-8 text"),
     ],

@@ -28,8 +28,8 @@ class Told(NamedTuple):
     """The numbers and levels of F features that P targets of one person change, as raw values.
 
     ``rows`` (P, D) are the encoded targets, ``column`` (F,) is the first column of each feature, ``own`` (F,) are the
-    person's values, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the values that lie as far in
-    the same directions as the rules allow; where a target ``changed`` (P, F) nothing, it is its own value.
+    person's values, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
+    directions; where a target ``changed`` (P, F) nothing, it is its own value.
     """
 
     space: Space
@@ -48,8 +48,9 @@ class Told(NamedTuple):
         own, values = (_rounded(space, (space.low + each * space.scale)[..., column]) for each in (person, rows))
         is_number = np.bincount(space.feature_of, minlength=len(features)) == 1
         changed = is_number & (values != own)
-        fall, rise = space.ranges.room(own)
-        farthest = np.where(values > own, np.maximum(own + rise, values), np.minimum(own - fall, values))
+        # To the bounds, beyond the largest change that is suggested: nobody is told of that.
+        lowest, highest = space.ranges.lowest, space.ranges.highest
+        farthest = np.where(values > own, np.maximum(highest, values), np.minimum(lowest, values))
         return cls(space, rows, column, own, values, changed, np.where(changed, farthest, values))
 
     def towards(self, ends: Array, between: int) -> Array:

@@ -16,8 +16,8 @@ from onward.schemas.words.texts import NoWay, Texts
 from onward.tests.schemas.words.test_words_files import ENGLISH, SPEC
 
 
-def spec_with(*languages):
-    own = "".join(f"    {line}\n" for line in ENGLISH.splitlines())
+def spec_with(*languages, more=""):
+    own = "".join(f"    {line}\n" for line in (ENGLISH + more).splitlines())
     return parse_spec((SPEC + "words:\n" + "".join(f"  {tag}:\n{own}" for tag in languages)).encode())
 
 
@@ -72,11 +72,22 @@ def test_who_has_no_way_reads_why_what_came_nearest_and_what_to_do():
         == text["en"]
         == (
             "We looked at everything that you could change. It was not enough today. This came nearest. Earn more. "
-            "Move. You can apply again when your figures have changed. A person sees your whole case, and may find "
-            "something that we did not. Is one of your figures wrong? Tell us, and we look again."
+            "Move. You can apply again when your figures have changed."
         )
     )
     assert text["de"].startswith("Wir haben alles angesehen, was Sie ändern könnten.")
+
+
+def test_what_the_organisation_does_is_told_where_it_has_given_its_name():
+    spec = spec_with("en", more="organisation: {name: A bank}\n")
+    assert (
+        Texts(spec)
+        .none(NoWay("out_of_reach"))[0]
+        .endswith(
+            "A person sees your whole case, and may find something that we did not. Is one of your figures wrong? Tell us, "
+            "and we look again."
+        )
+    )
 
 
 def test_who_need_only_come_again_reads_until_when():

@@ -339,8 +339,8 @@ def test_a_spec_whose_label_nobody_has_decided_is_refused_with_what_to_write(com
     [problem] = told
     assert f"{spec}:{line}:" in problem
     assert problem.endswith(
-        "label.desired: nobody has decided which value of y is the desired outcome: write it in place of `undecided`, "
-        "such as `desired: 1`"
+        "label.desired: nobody has decided which value of y is the desired outcome: write that value in place of "
+        "`undecided`"
     )
     assert not (tmp_path / "model").exists()
 
