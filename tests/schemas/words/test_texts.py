@@ -84,8 +84,8 @@ def test_what_the_organisation_does_is_told_where_it_has_given_its_name():
         Texts(spec)
         .none(NoWay("out_of_reach"))[0]
         .endswith(
-            "A person sees your whole case, and may find something that we did not. Is one of your figures wrong? Tell us, "
-            "and we look again."
+            "A person sees your whole case, and may find something that we did not. Is one of your figures wrong? "
+            "Tell us, and we look again."
         )
     )
 
