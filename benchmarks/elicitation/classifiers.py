@@ -77,7 +77,9 @@ class Network(Classifier):
                 elif len(changed):
                     hidden[changed] += term[levels[changed, m] - first[m]]
             for inner, shift in self._single[1:]:
-                hidden = np.maximum(hidden, 0.0, out=hidden) @ inner
+                # OpenBLAS reads lanes beyond the array, and may call their garbage invalid; the product has none of it.
+                with np.errstate(invalid="ignore"):
+                    hidden = np.maximum(hidden, 0.0, out=hidden) @ inner
                 hidden += shift
             found = hidden[:, 0].astype(np.float64)
             return found, found > CLEARLY
