@@ -77,11 +77,13 @@ class Network(Classifier):
                 elif len(changed):
                     hidden[changed] += term[levels[changed, m] - first[m]]
             for inner, shift in self._single[1:]:
-                # OpenBLAS reads lanes beyond the array, and may call their garbage invalid; the product has none of it.
+                # OpenBLAS may say so of finite numbers (numpy issue 24067). What is not finite is refused below.
                 with np.errstate(invalid="ignore"):
                     hidden = np.maximum(hidden, 0.0, out=hidden) @ inner
                 hidden += shift
             found = hidden[:, 0].astype(np.float64)
+            if not np.isfinite(found).all():
+                raise FloatingPointError("the log odds of some plans are no finite numbers")
             return found, found > CLEARLY
 
         return score

@@ -45,8 +45,10 @@ def damaged_ledgers_and_snapshots(env: ScenarioEnv) -> None:
     env.may_damage_snapshots = True
     while env.keep_going(enough=count >= len(damages)):
         group.run_for(env.random.uniform(*_APART_SECONDS))
-        # Every partition needs a snapshot before the newest, which may be damaged.
-        if not worker.is_running or any(len(listed) <= 1 for listed in env.listed_snapshots()):
+        # Every partition needs a snapshot before the newest, which may be damaged. One of offset 0 holds nothing: no
+        # worker restores it.
+        useful = [[snapshot for snapshot in listed if snapshot.ledger.offset] for listed in env.listed_snapshots()]
+        if not worker.is_running or any(len(of_partition) <= 1 for of_partition in useful):
             continue
         group.kill(worker)
         before = _reported(group)
