@@ -59,8 +59,8 @@ def test_application_decision_and_outcome_come_back_as_recourse_and_reward(apply
     assert (done.returncode, done.stderr) == (0, "")
     decision, *options, reward = done.stdout.splitlines()
     assert decision == "rejected"
-    assert all(option.startswith("recourse: ") for option in options)
-    assert any(" from 55 to " in option for option in options)
+    assert options
+    assert all(option.startswith(("recourse: income from 55 to ", "recourse: debts from 9 to ")) for option in options)
     assert reward == "rewarded: 1.0"
 
 

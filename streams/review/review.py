@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
 from ...agents.goals import accepted
-from ...schemas.events import NoRecourse, Recourse
+from ...schemas.events import NoRecourse, Recourse, Value
+from ...schemas.spec import ProgramSpec
 from ...schemas.table import read_labelled
 from ..programs.program import Program
 from ..replay.suggestions import LIMITED_PLACES, suggest
@@ -69,16 +71,27 @@ def review(
 
 def gathered(program: Program, csv: str | Path, people: int, progress: Progress = _silent) -> Evidence:
     """What the rules look at; people of a program with limited places cannot be answered before a round is closed."""
-    read = read_labelled(csv, program.spec)
+    # A later model's rows may lie between the bounds of the program's first model and narrower ones of today.
+    read = read_labelled(csv, structs.replace(program.spec, features=program.codec.features))
     progress(f"read {len(read.given):,} rows")
     scores = program.bundle.model.score(program.codec.encode_many(read.given))
     approved = accepted(scores, program.spec.model.threshold)
-    rejected = np.flatnonzero(~approved)
+    may_apply = np.array([_may_apply(row, program.spec) for row in read.given])
+    rejected = np.flatnonzero(~approved & may_apply)
     numbers = np.flatnonzero(~read.unlabelled)
     chosen = rejected[np.linspace(0, len(rejected) - 1, min(people, len(rejected))).round().astype(int)]
     rows = {str(numbers[row]): read.given[row] for row in chosen.tolist()}
     answers = [] if program.closes_rounds else list(_counted(suggest(program, rows, 0), len(rows), progress))
     return Evidence(program.spec, program.bundle.manifest, read, approved, rows, answers)
+
+
+def _may_apply(row: Mapping[str, Value | None], spec: ProgramSpec) -> bool:
+    """Whether a person of the data has values that an application may have."""
+    return all(
+        bounds[0] <= value <= bounds[1]
+        for feature in spec.features
+        if (bounds := feature.bounds) is not None and isinstance(value := row[feature.name], int | float)
+    )
 
 
 def _counted(

@@ -100,7 +100,9 @@ def test_no_option_changes_what_nobody_knows_to_be_harmless(tmp_path: Path, trad
     data, place = written(tmp_path, trade), tmp_path / "spec.yaml"
     place.write_text(draft_spec(data, trade.label).text)
     if trade.desired == UNDECIDED:
-        with pytest.raises(SpecError, match=r"label.desired: nobody has decided which value of .*: write it in place"):
+        with pytest.raises(
+            SpecError, match=r"label.desired: nobody has decided which value of .*: write that value in place"
+        ):
             load_program_spec(place)
         good = trade.values[1]
         said: Value = int(good) if good.isdigit() else good

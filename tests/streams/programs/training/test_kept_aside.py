@@ -185,8 +185,8 @@ def test_who_has_dates_and_does_not_name_them_is_told(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert trained_by(tmp_path, folder, DAYS) == 0
-    [*_, told] = capsys.readouterr().err.splitlines()
-    assert told.startswith("the data have dates (applied): with `--date-column NAME` the promise is measured on later")
+    said = "the data have dates (applied): with `--date-column NAME` the promise is measured on later"
+    assert f"\n{said}" in capsys.readouterr().err
     assert trained_by(tmp_path, folder, [f"no date {n}" for n in range(300)], "--output", str(tmp_path / "new")) == 0
     assert "the data have dates" not in capsys.readouterr().err
 

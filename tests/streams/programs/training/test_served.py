@@ -29,7 +29,8 @@ def test_shares_are_of_the_first_people_with_the_margin_and_without_it():
 
 def test_options_with_many_changes_are_counted():
     served = measured(lambda X: X.mean(axis=1) * 0.6, 0.0, np.zeros((3, 6)))
-    assert served == {"rejected_sampled": 3, "without_option": 0.0, "many_changes": 1.0}
+    every = {f"only_way:f{number}": 1.0 for number in range(6)}
+    assert served == {"rejected_sampled": 3, "without_option": 0.0, "many_changes": 1.0, **every}
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.2])
