@@ -15,9 +15,11 @@ from ..contract import Array, Indices, Mask, Space
 
 MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
-FEW, MANY = 10, 50
+FEW, MANY = 10, 200
 """Values between the target and the farthest one that the rules allow: of all options, and of those that are told."""
-CUTS = 8
+TOGETHER = 256
+"""Rows of a grid between a told target and its ends, over all its changes."""
+CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
 Accepts = Callable[[Array], Mask]
@@ -94,6 +96,22 @@ class Told(NamedTuple):
         rows[group, :, self.column[feature]] = encoded
         return accepts(rows.reshape(-1, rows.shape[2])).reshape(len(owner), count)
 
+    def accepts_between(self, ends: Array, accepts: Accepts) -> bool:
+        """Whether a grid of rows from the single target to its ends (F,) is accepted, every change as far as it may."""
+        changed = np.flatnonzero(self.changed[0])
+        if len(changed) < 2:
+            return True
+        count = max(2, int(TOGETHER ** (1 / len(changed))))
+        shares = np.stack(np.meshgrid(*[np.linspace(0, 1, count)] * len(changed), indexing="ij"), axis=-1)
+        values = np.tile(self.values[0], (shares[..., 0].size, 1))
+        values[:, changed] += shares.reshape(-1, len(changed)) * (ends - self.values[0])[changed]
+        columns = self.column[changed]
+        rows = np.tile(self.rows[0], (len(values), 1))
+        rows[:, columns] = (_rounded(self.space, values)[:, changed] - self.space.low[columns]) / self.space.scale[
+            columns
+        ]
+        return bool(accepts(rows).all())
+
 
 def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
     """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
@@ -105,7 +123,7 @@ def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
 def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
     """The raw value at which each change of a single target must end, by feature; nothing where more is accepted.
 
-    Between the target and these ends every probed change is accepted, alone and with the others.
+    Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
     """
     (farthest,), (target,) = told.farthest.copy(), told.values
     _, together = told.groups
@@ -113,7 +131,10 @@ def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
         points = told.towards(farthest[np.newaxis], MANY)
         good = told.accepted(points, accepts)
         if good.all():
-            break
+            if told.accepts_between(farthest, accepts):
+                break
+            farthest = _rounded(told.space, (target + farthest) / 2)
+            continue
         # A change that must end alone is cut before any is cut for what it does with others.
         size = together.sum(axis=1)
         failed = np.flatnonzero(~good.all(axis=1))
