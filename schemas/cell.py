@@ -16,7 +16,7 @@ from .events import Value
 from .normal_form import normal_form
 from .not_given import is_not_given
 from .number_text import number
-from .spec import Feature
+from .spec import Feature, Label
 
 WHOLE = re.compile(r"([-+]?[0-9]{1,15})\.0+")
 """A whole number as programs write it that know no empty cell among whole numbers."""
@@ -72,9 +72,10 @@ class CellReader:
 class LabelReader:
     """Reads the cells of the label's column, which are texts."""
 
-    def __init__(self, desired: Value) -> None:
-        self.desired = desired
-        plain = meaning(desired)
+    def __init__(self, label: Label) -> None:
+        self.desired = label.desired
+        self._codes = frozenset(map(meaning, map(_in_normal_form, label.not_given)))
+        plain = meaning(label.desired)
         flag = TRUTHS.get(plain, plain)
         self._desired = {plain, *(truth for truth, value in TRUTHS.items() if str(value) == str(flag)), str(flag)}
 
@@ -89,7 +90,8 @@ class LabelReader:
 
     def is_given(self, cell: str) -> bool:
         """Whether anybody knows yet what came of this row."""
-        return self.is_desired(cell) or not is_not_given(cell)
+        plain = {meaning(normal_form(cell)), meaning(number(cell.strip()))}
+        return plain.isdisjoint(self._codes) and (self.is_desired(cell) or not is_not_given(cell))
 
 
 def meaning(cell: Value) -> str:

@@ -101,11 +101,13 @@ UNDECIDED = "undecided"
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
     """The column of the training data that says what happened, and which of its values is the desired one.
 
-    A draft writes ``undecided`` where only people can say which. No program begins with it.
+    A draft writes ``undecided`` where only people can say which. No program begins with it. Nobody knows what came of
+    a row with one of the values ``not_given``, such as a code: it is left out.
     """
 
     name: Name
     desired: Value = 1
+    not_given: tuple[Value, ...] = ()
 
 
 class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):

@@ -36,6 +36,8 @@ def document(spec: ProgramSpec) -> bytes:
     for feature in fields["features"]:
         if not feature["not_given"]:
             del feature["not_given"]
+    if not spec.label.not_given:
+        del fields["label"]["not_given"]
     policy = fields["policy"]
     # Specs of earlier versions meant this without saying it, and keep their hashes.
     if policy["objective"] == BEFORE_OBJECTIVES:

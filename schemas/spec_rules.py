@@ -10,6 +10,7 @@ from math import isclose, isfinite
 
 from msgspec import to_builtins
 
+from .cell import LabelReader, meaning
 from .contradictions import contradiction
 from .encoding import columns_of
 from .events import Value
@@ -87,7 +88,15 @@ def _check_label(spec: ProgramSpec) -> Iterator[Violation]:
     for feature in spec.features:
         if spec.label.name in (feature.name, *columns_of(feature)):
             yield ("label", "name"), f"the label {spec.label.name} is also a feature or one of its columns"
-            return
+            break
+    reader, earlier = LabelReader(spec.label), set[str]()
+    for index, code in enumerate(spec.label.not_given):
+        plain = meaning(code)
+        if reader.is_desired(str(code)):
+            yield ("label", "not_given", index), f"{code!r} is the desired value: take it out of one of the two"
+        elif plain in earlier:
+            yield ("label", "not_given", index), f"{code!r} is given twice"
+        earlier.add(plain)
 
 
 def _check_mutable(spec: ProgramSpec) -> Iterator[Violation]:

@@ -106,7 +106,7 @@ def read_labelled(path: str | Path, spec: ProgramSpec) -> LabelledRows:
     """The rows of a data file as its cells have them. Raises ``TableError`` with its first errors."""
     raw = _respelled(read_csv(path), spec)
     _check_columns(raw, spec, label=spec.label.name)
-    label = LabelReader(spec.label.desired)
+    label = LabelReader(spec.label)
     unlabelled = np.array([not label.is_given(cell) for cell in raw.columns[spec.label.name]], dtype=np.bool_)
     raw = raw.only(~unlabelled)
     if not raw.lines:

@@ -1,10 +1,13 @@
 """Numbers of a column that stand for "no value", such as -9, 98 or 999999: they stand apart from the amounts.
 
 No list of known codes decides. A code recurs, is whole and not round, and lies farther from the amounts than these lie
-from each other; or it is the only kind of number below 0.
+from each other; or it is the only kind of number below 0, beside amounts that are large against it or go by steps that
+never meet it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,11 @@ FEWEST_CELLS = 5
 RANGES_APART = 3.0
 """How far such codes are above the amounts: so many times what these differ."""
 TIMES_BELOW = 3.0
-"""Amounts that reach so many times as far as the numbers below 0 are no scale around 0."""
+"""Amounts that reach so many times as far as one or two numbers below 0 are no scale around 0."""
+TIMES_BELOW_MORE = 10.0
+"""The same of three or more numbers below 0, which could be the lower end of a scale."""
+STEPS_APART = 3.0
+"""How far a run of codes that ends in digits such as 99 is above the amounts: so many of their widest steps."""
 ROUND = 10
 
 
@@ -58,9 +65,10 @@ def _below(distinct: Floats, counts: Counts) -> list[float]:
     if not all(codes):
         return []
     stands_apart = amounts[0] - negative[-1] > np.median(np.diff(amounts))
-    reaches_far = amounts[-1] >= TIMES_BELOW * -negative[0] and len(negative) < FEWEST_AMOUNTS
+    times = TIMES_BELOW if len(negative) < FEWEST_AMOUNTS else TIMES_BELOW_MORE
+    reaches_far = amounts[-1] >= times * -negative[0]
     found: list[float] = negative.tolist()
-    return found if stands_apart or reaches_far else []
+    return found if stands_apart or reaches_far or _are_between_steps(negative, amounts) else []
 
 
 def _above(distinct: Floats, counts: Counts) -> list[float]:
@@ -71,12 +79,27 @@ def _above(distinct: Floats, counts: Counts) -> list[float]:
         if not _are_whole(codes) or recurring.min() < 2:
             continue
         gap = codes[0] - amounts[-1]
-        by_digits = all(_is_digit_repeated(code) and code > ROUND for code in codes) and gap > np.diff(amounts).max()
+        widest = np.diff(amounts).max()
+        by_digits = all(_is_digit_repeated(code) and code > ROUND for code in codes) and gap > widest
+        by_digits |= _is_run(codes) and gap > max(STEPS_APART * widest, number)
         is_far = gap > RANGES_APART * np.ptp(amounts) and recurring.sum() >= FEWEST_CELLS
         if by_digits or (is_far and np.all(codes % ROUND)):
             found: list[float] = codes.tolist()
             return found
     return []
+
+
+def _are_between_steps(codes: Floats, amounts: Floats) -> bool:
+    """Whether all amounts are multiples of a number of which no code is one."""
+    if not _are_whole(amounts) or len(amounts) < FEWEST_AMOUNTS:
+        return False
+    step = math.gcd(*map(int, amounts))
+    return bool(np.all(codes % step != 0))
+
+
+def _is_run(codes: Floats) -> bool:
+    """Whether codes count up to one digit again and again, such as 97, 98, 99."""
+    return bool(np.all(np.diff(codes) == 1)) and codes[-1] > ROUND and _is_digit_repeated(codes[-1])
 
 
 def _are_whole(numbers: Floats) -> bool:

@@ -21,7 +21,7 @@ from .columns import Column, columns_of_table
 from .derived import derived
 from .directions import UNKNOWN, Direction, fixed_by_name
 from .features import DraftedFeature, drafted, drafted_one_hot, guessed
-from .labels import DraftedLabel
+from .labels import DraftedLabel, LabelCodes, label_codes, label_value
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .mistakes import mistakes
 from .names import BAD_NAME, is_name, words_of
@@ -101,11 +101,12 @@ def draft_spec(
     decisions = Decisions() if decisions is None else decisions
     every = read_csv(path)
     raw = labelled(every, label)
-    unlabelled = len(every.lines) - len(raw.lines)
     if not is_name(label):
         raise TableError(raw.file, 1, ascii(label), BAD_NAME)
+    raw, codes = _without_codes(raw, label, decisions)
+    unlabelled = len(every.lines) - len(raw.lines)
     columns = columns_of_table(raw, label)
-    drafted_label = _label(raw, label, columns, decisions, unlabelled)
+    drafted_label = _label(raw, label, columns, decisions, codes, unlabelled)
     features, left_out = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
@@ -156,16 +157,28 @@ def _check_size(raw: RawTable, written: str, features: Mapping[str, DraftedFeatu
         raise TableError(raw.file, None, None, message)
 
 
-def _label(
-    raw: RawTable, name: str, columns: Mapping[str, Column], decisions: Decisions, unlabelled: int
-) -> DraftedLabel:
-    """The label. Raises ``TableError`` for a column that is no outcome: it has too many values, or one."""
+def _without_codes(raw: RawTable, name: str, decisions: Decisions) -> tuple[RawTable, LabelCodes]:
+    """The rows whose label is no code. Raises ``TableError`` for a label of too many values."""
     cells = list(map(str.strip, raw.columns[name]))
     count = len(set(cells))
     if count > MOST_LABELS:
         message = f"has {count} values: a label says what came of the applications, in at most {MOST_LABELS} values"
         raise TableError(raw.file, None, name, message)
-    label = DraftedLabel(name, cells, columns.values(), decisions)
+    codes = label_codes(name, cells, decisions)
+    return raw.only([label_value(cell) not in codes.values for cell in cells]) if codes.values else raw, codes
+
+
+def _label(
+    raw: RawTable,
+    name: str,
+    columns: Mapping[str, Column],
+    decisions: Decisions,
+    codes: LabelCodes,
+    unlabelled: int,
+) -> DraftedLabel:
+    """The label. Raises ``TableError`` for a column that is no outcome: it has one value."""
+    cells = list(map(str.strip, raw.columns[name]))
+    label = DraftedLabel(name, cells, columns.values(), decisions, codes)
     if len(label.values) == 1:
         message = f"{len(cells)} rows with the value {label.values[0]!a} and 0 without: too few to split 2:1:1"
         if unlabelled:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,7 @@ from ..events import Value
 from ..number_text import number
 from ..spec import UNDECIDED
 from .association import CONTRADICTING, STRONG, trend
-from .codes import codes_of
+from .codes import RANGES_APART, ROUND, codes_of
 from .columns import Column, Mask, is_scalable
 from .directions import BETTER_WHEN, may_be_codes, meaning_of_column
 from .evidence import who_has_more
@@ -22,6 +24,8 @@ from .yaml_text import number_text, text
 
 MOST_SHOWN = 5
 MOST_EVIDENCE = 3
+FEWEST_OUTCOMES = 2
+"""Values of a label that are outcomes, whatever stands beside them."""
 
 
 class Votes(NamedTuple):
@@ -36,16 +40,60 @@ class Votes(NamedTuple):
         return bool(self.for_it) and not self.against
 
 
+class LabelCodes(NamedTuple):
+    """The values of a label that stand for no outcome; ``doubt`` where nobody has said that they do."""
+
+    values: tuple[Value, ...] = ()
+    doubt: str = ""
+
+
+def label_codes(name: str, cells: Sequence[str], decisions: Decisions) -> LabelCodes:
+    """The codes among the cells of a label, (n,). Without an answer its rows are left out: they are no rejections."""
+    counts = Counter(map(label_value, cells))
+    codes = _apart(list(counts))
+    if not codes:
+        return LabelCodes()
+    listed = ", ".join(f"{_written(code)} ({counts[code]:,} times)" for code in codes)
+    seen = f"{listed} apart from {_choices(sorted(counts.keys() - set(codes), key=_order))}"
+    answer = decisions.decide(Question("not_given", name, seen, (), codes))
+    if answer is None:
+        return LabelCodes(codes, f"and take from `not_given` what is an outcome: {seen}")
+    return LabelCodes(codes if answer else ())
+
+
+def _apart(values: Sequence[Value]) -> tuple[Value, ...]:
+    """Of more than two values those that stand apart from the others: codes, texts among numbers, or one number."""
+    if len(values) <= FEWEST_OUTCOMES:
+        return ()
+    numbers = sorted(value for value in values if not isinstance(value, str))
+    texts = sorted(value for value in values if isinstance(value, str))
+    amounts = [number for number in numbers if number >= 0]
+    if len(amounts) < FEWEST_OUTCOMES:
+        return tuple(numbers) if len(texts) >= FEWEST_OUTCOMES else ()
+    below = numbers[: -len(amounts)]
+    is_apart = below and amounts[0] - below[-1] > amounts[-1] - amounts[0]
+    codes = below if len(below) == 1 or len(amounts) == FEWEST_OUTCOMES or is_apart else []
+    for index, (low, high) in enumerate(pairwise(amounts), 1):
+        is_far = high - low > RANGES_APART * (low - amounts[0])
+        if index >= FEWEST_OUTCOMES and is_far and all(code % ROUND for code in amounts[index:]):
+            codes = [*codes, *amounts[index:]]
+            break
+    return (*codes, *texts)
+
+
 class DraftedLabel:
     """The label of a draft: its ``values``, and the ``desired`` one, None where nobody knows it.
 
-    ``masks`` (n,) say which rows have each value, ``is_desired`` (n,) which have the desired one.
+    Its ``codes`` are none of the values. ``masks`` (n,) say which rows have each value, ``is_desired`` (n,) which have
+    the desired one.
     """
 
-    def __init__(self, name: str, cells: Sequence[str], columns: Iterable[Column], decisions: Decisions) -> None:
-        values = [_label_value(cell) for cell in cells]
-        self.name = name
-        self.values: list[Value] = sorted(set(values), key=lambda value: (isinstance(value, str), value))
+    def __init__(
+        self, name: str, cells: Sequence[str], columns: Iterable[Column], decisions: Decisions, codes: LabelCodes
+    ) -> None:
+        values = [label_value(cell) for cell in cells]
+        self.name, self.codes = name, codes
+        self.values: list[Value] = sorted(set(values), key=_order)
         self.masks = {value: np.array([other == value for other in values]) for value in self.values}
         known = [column.without(codes_of(column)) for column in columns if meaning_of(column.name) is not None]
         named = _named(name, self.values)
@@ -55,7 +103,11 @@ class DraftedLabel:
         if UNDECIDED in self.values:
             self.seen += f"; {UNDECIDED!a} cannot be the desired one: call it otherwise in the data"
         question = Question("label", name, self.seen, self.choices)
-        answer = decisions.kept(question) if votes.agree else decisions.decide(question)
+        if codes.doubt:
+            decisions.defer(question._replace(seen=self.to_decide()))
+            answer = named = None
+        else:
+            answer = decisions.kept(question) if votes.agree else decisions.decide(question)
         self.is_answered = answer is not None
         self.desired = answer if answer is not None else named if votes.agree else None
 
@@ -77,11 +129,13 @@ class DraftedLabel:
             desired = _written(self.desired)
             others = _choices([value for value in self.values if value != self.desired])
             comment = f"not {others}: {'as answered' if self.is_answered else f'a guess, {self.seen}'}"
-        return f"label: {{name: {text(self.name)}, desired: {desired}}}  # {comment}\n"
+        codes = f", not_given: [{', '.join(map(_written, self.codes.values))}]" if self.codes.values else ""
+        return f"label: {{name: {text(self.name)}, desired: {desired}{codes}}}  # {comment}\n"
 
     def to_decide(self) -> str:
         """What is to be written, and what the name and the data say."""
-        return f"write the desired value, {_choices(self.choices)}: {self.seen}"
+        doubt = f", {self.codes.doubt}; " if self.codes.doubt else ": "
+        return f"write the desired value, {_choices(self.choices)}{doubt}{self.seen}"
 
 
 def _named(name: str, values: Sequence[Value]) -> Value | None:
@@ -152,6 +206,11 @@ def _word(value: Value) -> str:
     return str(value).lower()
 
 
-def _label_value(cell: str) -> Value:
+def _order(value: Value) -> tuple[bool, Value]:
+    return isinstance(value, str), value
+
+
+def label_value(cell: str) -> Value:
+    """The value of a cell of a label."""
     value = number(cell)
     return value if isinstance(value, str) or is_scalable(value) else cell

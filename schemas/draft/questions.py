@@ -36,7 +36,7 @@ class Question(NamedTuple):
     name: str
     seen: str
     choices: Sequence[Value]
-    codes: tuple[float, ...] = ()
+    codes: tuple[Value, ...] = ()
 
 
 Answer = Value | bool
@@ -45,13 +45,13 @@ Ask = Callable[[Question], Answer | None]
 
 
 class Answers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Answers by the name of the column. ``not_given`` and ``amounts`` hold numbers that stand for no value, and such
-    that look like it and are amounts; ``dropped`` the categories of which one has no column."""
+    """Answers by the name of the column. ``not_given`` and ``amounts`` hold what stands for no value or outcome, and
+    what looks like it and is one; ``dropped`` the categories of which one has no column."""
 
     label: dict[str, Value] = {}
     mutable: dict[str, Mutable] = {}
-    not_given: dict[str, list[int | float]] = {}
-    amounts: dict[str, list[int | float]] = {}
+    not_given: dict[str, list[Value]] = {}
+    amounts: dict[str, list[Value]] = {}
     dropped: dict[str, bool] = {}
 
 
@@ -115,7 +115,7 @@ class Decisions:
         for kind in ("not_given", "amounts"):
             if question.name in getattr(self.answers, kind):
                 shown = ", ".join(map(_shown, question.codes)) or "no number"
-                self.misfits.append(f"{kind}.{question.name}: does not fit: {shown} stands apart from its amounts now")
+                self.misfits.append(f"{kind}.{question.name}: does not fit: {shown} stands apart now")
         return None
 
     def _keep(self, question: Question, answer: Answer) -> None:

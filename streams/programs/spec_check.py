@@ -57,10 +57,12 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
 def undecided_label(spec: ProgramSpec) -> Iterator[Violation]:
     """A label of which nobody has said what is desired: people would be told the way to either."""
     if spec.label.desired == UNDECIDED:
+        codes = ", ".join(map(repr, spec.label.not_given))
+        doubt = f", and delete from label.not_given what is an outcome: rows with {codes} are left out" if codes else ""
         yield (
             ("label", "desired"),
             f"nobody has decided which value of {spec.label.name} is the desired outcome: write that value in "
-            "place of `undecided`",
+            f"place of `undecided`{doubt}",
         )
 
 

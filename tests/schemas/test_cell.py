@@ -17,6 +17,7 @@ from onward.schemas.table import people_of, read_table
 from onward.streams.api.people import read_valid
 
 HEAD = "program: p\nlabel: {name: y}\nmodel: {manifest: m}\nfeatures:\n"
+FLAG = b"  - {name: flag, type: integer, bounds: [0, 1]}\n"
 FEATURES = {
     "amount": "type: continuous, bounds: [0, 1000000], not_given: [-9, 999999, k.A.]",
     "count": "type: integer, bounds: [0, 20], not_given: [-1, 12]",
@@ -154,6 +155,34 @@ def test_a_row_whose_label_is_not_given_is_no_rejection(tmp_path, text, labels, 
     table = read_table(file, spec_of("flag"))
     assert table.labels.tolist() == labels
     assert table.left_out == ({"unlabelled_rows": left_out} if left_out else {})
+
+
+@pytest.mark.parametrize(
+    ("label", "cells", "labels"),
+    [
+        ("desired: 1, not_given: [-9, 99]", ("1", "-9", "0", "-9.0", "99", "1.0"), [1, 0, 1]),
+        ("desired: 'yes', not_given: [-9, open]", ("yes", "-9", "no", "open", "Open"), [1, 0, 0]),
+    ],
+)
+def test_a_row_whose_label_is_a_code_is_no_rejection(tmp_path, label, cells, labels):
+    file, spec = tmp_path / "data.csv", parse_spec(HEAD.replace("name: y", f"name: y, {label}").encode() + FLAG)
+    file.write_text("flag,y\n" + "".join(f"1,{cell}\n" for cell in cells))
+    table = read_table(file, spec)
+    assert table.labels.tolist() == labels
+    assert table.left_out == {"unlabelled_rows": len(cells) - len(labels)}
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        ("desired: 1, not_given: [1.0]", "1.0 is the desired value: take it out of one of the two"),
+        ("desired: 'yes', not_given: [-9, -9.0]", "-9.0 is given twice"),
+    ],
+)
+def test_a_code_of_a_label_is_not_its_desired_value(label, problem):
+    [found] = parse_spec(HEAD.replace("name: y", f"name: y, {label}").encode() + FLAG)
+    assert found.message == problem
+    assert found.path.startswith("label.not_given")
 
 
 def test_a_category_without_a_column_is_that_of_rows_with_0_in_all(tmp_path):

@@ -32,7 +32,7 @@ def _mutable(question: Question) -> _Asked:
 
 
 def _not_given(question: Question) -> _Asked:
-    codes = ", ".join(f"{code:g}" for code in question.codes)
+    codes = ", ".join(map(str, question.codes))
     return _Asked(f"does {codes} stand for no value?", _YES_NO, "write yes or no; Enter leaves it closed")
 
 

@@ -56,6 +56,43 @@ def test_amounts_are_no_codes(amounts):
     assert codes_of(column(amounts)) == ()
 
 
+@pytest.mark.parametrize("step", [1, 10, 40, 500])
+@pytest.mark.parametrize(
+    "codes",
+    [(-9,), (-9, -8), (-9, -8, -7), (-9, -8, -7, -6), (-9, -8, -7, -6, -5), (-3, -2, -1), (-99, -98, -97)],
+)
+def test_a_few_numbers_below_large_amounts_are_codes_whatever_the_steps_of_these(step, codes):
+    amounts = [RANDOM.randrange(0, 8000 if step > 10 else 100 * step, step) for _ in range(300)]
+    assert codes_of(column([*amounts, *codes * 5])) == codes
+
+
+@pytest.mark.parametrize("step", [40, 500])
+@pytest.mark.parametrize("codes", [(9999,), (9997, 9998, 9999), (999997, 999998, 999999)])
+def test_a_run_of_numbers_that_ends_in_nines_above_the_amounts_is_of_codes(step, codes):
+    assert codes_of(column([*range(0, 8001, step), *codes * 5])) == codes
+
+
+@pytest.mark.parametrize("codes", [(97, 98, 99), (96, 97, 98, 99)])
+def test_a_run_of_numbers_that_ends_in_nines_above_counts_is_of_codes(codes):
+    assert codes_of(column([*range(41), *codes * 5])) == codes
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        [*range(-2000, 8001, 40)] * 2,
+        [*range(-80, 8001, 40)] * 2,
+        [*range(-25, 800)] * 2,
+        [*range(-500, 8001, 500)] * 2,
+        [RANDOM.randrange(-3000, 9000) for _ in range(300)],
+        [*range(90), *range(91, 100)] * 2,
+        [*range(18, 100)] * 2,
+    ],
+)
+def test_spread_amounts_on_both_sides_of_0_or_up_to_99_are_no_codes(amounts):
+    assert codes_of(column(amounts)) == ()
+
+
 def test_a_column_without_its_codes_has_the_amounts_alone():
     cells = column([3, -9, 5, -9, 999])
     assert cells.without((-9, 999)).values.tolist() == [3, 5]

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.bounds import outward
+from onward.schemas.draft.labels import label_value
 from onward.schemas.draft.names import AMOUNT_ASKED_FOR, SUBJECTS
 from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.not_given import is_not_given
-from onward.schemas.spec import UNDECIDED, Constraints, ProgramSpec
+from onward.schemas.spec import UNDECIDED, Constraints, Label, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import TableError, read_table
 from onward.schemas.yamltree import YamlDocument
@@ -553,6 +554,67 @@ def test_a_label_of_the_value_undecided_can_have_another_desired_one_only(tmp_pa
     assert parsed(draft_spec(file, "approved", Decisions(Answers({"approved": "yes"})))).label.desired == "yes"
 
 
+def with_codes(folder, codes, values=("0", "1"), name="repaid"):
+    """Rows of a label of two values, of which every ninth has one of the codes in its place."""
+    generator, quality, label = people()
+    written_label = [values[one] if i % 9 else generator.choice(codes) for i, one in enumerate(label)]
+    file = written(folder, {"income": [round(1000 + 100 * value) for value in quality]}, written_label)
+    file.write_text(file.read_text().replace(",y\n", f",{name}\n", 1).replace(",y\r\n", f",{name}\r\n", 1))
+    return file, sum(i % 9 == 0 for i in range(ROWS))
+
+
+LABELS_WITH_CODES = [
+    (("-9",), ("0", "1")),
+    (("-1",), ("0", "1")),
+    (("-9", "-8"), ("0", "1")),
+    (("9",), ("0", "1")),
+    (("98", "99"), ("1", "2")),
+    (("-9.0",), ("0.0", "1.0")),
+    (("pending",), ("0", "1")),
+    (("-9",), ("no", "yes")),
+]
+
+
+@pytest.mark.parametrize(("codes", "values"), LABELS_WITH_CODES)
+def test_a_code_of_a_label_is_no_outcome_and_the_label_undecided_until_somebody_answers(tmp_path, codes, values):
+    file, count = with_codes(tmp_path, codes, values)
+    draft, expected = draft_spec(file, "repaid"), [label_value(code) for code in codes]
+    spec = parsed(draft)
+    assert spec.label.desired == UNDECIDED
+    assert sorted(spec.label.not_given) == sorted(expected)
+    assert draft.unlabelled == count
+    assert "and take from `not_given` what is an outcome: " in draft.to_decide[0]
+    desired = label_value(values[1])
+    table = read_table(file, msgspec.structs.replace(spec, label=Label("repaid", desired, spec.label.not_given)))
+    assert (len(table.rows), table.left_out) == (ROWS - count, {"unlabelled_rows": count})
+    early = Decisions(Answers({"repaid": desired}))
+    assert parsed(draft_spec(file, "repaid", early)).label.desired == UNDECIDED
+    assert "label.repaid: not taken: " in early.unused()[0]
+
+
+@pytest.mark.parametrize(("codes", "values"), LABELS_WITH_CODES)
+def test_somebody_says_whether_a_code_of_a_label_is_an_outcome(tmp_path, codes, values):
+    file, count = with_codes(tmp_path, codes, values)
+    given = [label_value(code) for code in codes]
+    left_out = draft_spec(file, "repaid", Decisions(Answers(not_given={"repaid": given})))
+    assert parsed(left_out).label.not_given == tuple(given)
+    assert parsed(left_out).label.desired == (UNDECIDED if values == ("1", "2") else label_value(values[1]))
+    assert left_out.unlabelled == count
+    kept = draft_spec(file, "repaid", Decisions(Answers({"repaid": given[0]}, amounts={"repaid": given})))
+    assert (parsed(kept).label, kept.unlabelled) == (Label("repaid", given[0]), 0)
+
+
+@pytest.mark.parametrize(
+    "values", [("paid", "late", "default"), ("0", "1", "2"), ("1", "2", "3"), ("-1", "1"), ("-2", "-1", "0", "1", "2")]
+)
+def test_outcomes_of_a_label_are_no_codes(tmp_path, values):
+    _, quality, _ = people()
+    rows = [values[i % len(values)] for i in range(ROWS)]
+    draft = draft_spec(written(tmp_path, {"income": [round(1000 + 100 * value) for value in quality]}, rows), "y")
+    assert parsed(draft).label == Label("y", UNDECIDED)
+    assert draft.unlabelled == 0
+
+
 @pytest.mark.parametrize(
     ("values", "step"),
     [
@@ -633,12 +695,15 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
     file = tmp_path / "any.csv"
     with file.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([(*names, "y"), *rows])
-    first = Decisions(ask=lambda question: question.choices[0] if question.kind == "label" else None)
+    first = Decisions(
+        ask=lambda question: question.choices[0] if question.kind == "label" else question.name == "y" or None
+    )
     try:
         spec = parsed(draft_spec(file, "y", first))
     except TableError:
         return
-    assert len(read_table(file, spec).rows) == sum(not is_not_given(label) for *_, label in rows)
+    left = [label for *_, label in rows if not is_not_given(label) and label_value(label) not in spec.label.not_given]
+    assert len(read_table(file, spec).rows) == len(left)
 
 
 def test_more_features_than_a_spec_may_have_are_refused(tmp_path):

@@ -345,6 +345,18 @@ def test_a_spec_whose_label_nobody_has_decided_is_refused_with_what_to_write(com
     assert not (tmp_path / "model").exists()
 
 
+def test_a_spec_whose_label_has_codes_that_nobody_has_decided_is_refused_with_these(tmp_path, capsys):
+    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
+    data.write_text("savings,noted,y\n" + "".join(f"{i * 37 % 50},{i % 7},{(0, 1, -9)[i % 3]}\n" for i in range(60)))
+    assert draft(data, "y", spec) == 0
+    told = capsys.readouterr().err
+    assert "write the desired value, 0 or 1, and take from `not_given` what is an outcome: -9 (20 times)" in told
+    assert "20 rows left out" in told
+    assert main(["train", str(data), "--spec", str(spec), "--output", str(tmp_path / "model")]) == 2
+    refusal = "in place of `undecided`, and delete from label.not_given what is an outcome: rows with -9 are left out"
+    assert refusal in capsys.readouterr().err
+
+
 def test_a_model_is_not_announced_by_a_spec_whose_label_nobody_has_decided(program, capsys):
     spec, manifest = program / "undecided.yaml", program / "model" / "manifest.json"
     text = (program / "spec.yaml").read_text()
