@@ -22,7 +22,7 @@ from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
 from ...programs.training.lasting import BARE, FACTS, OWN, Lasted, asked_of, lasted
 from ...programs.training.protected import PREFIX, protected_in_words
-from ...programs.training.served import BREAKING, BROKEN, ONLY_WAY, PROMISED
+from ...programs.training.served import BELOW_THE_FLOOR, BREAKING, BROKEN, ONLY_UP_TO_A_POINT, ONLY_WAY, PROMISED
 
 IN_WORDS = (
     "instances",
@@ -32,7 +32,8 @@ IN_WORDS = (
     BROKEN,
     "round_score",
     "many_changes",
-    "only_below_the_floor",
+    BELOW_THE_FLOOR,
+    ONLY_UP_TO_A_POINT,
     "just_above",
     ONLY_WAY,
     "equal_margin",
@@ -186,6 +187,7 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     line += f" ({bare:.1%} without the {condition})" if bare < none else ""
     yield line + (f"; {many:.1%} of the options have more than {MANY_CHANGES} changes" if many else "")
     yield from _floor(metrics, spec)
+    yield from _refused(metrics)
     yield from _only_ways(metrics)
     if not _serves_nobody(manifest):
         yield from _what_to_do(manifest, spec)
@@ -194,7 +196,7 @@ def _served(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
 def _floor(metrics: Mapping[str, float], spec: ProgramSpec) -> Iterator[str]:
     """Whom the floor of options leaves without one, and what a lower one would be."""
     least, above = spec.policy.least_help, metrics.get("just_above")
-    if lost := metrics.get("only_below_the_floor"):
+    if lost := metrics.get(BELOW_THE_FLOOR):
         gain = spec.policy.least_gain
         floors = [f"least_{name}: {value:g}" for name, value in (("help", least), ("gain", gain)) if value is not None]
         yield f"  {lost:.1%} have only options that would not help: they are below `{', '.join(floors)}`"
@@ -203,6 +205,12 @@ def _floor(metrics: Mapping[str, float], spec: ProgramSpec) -> Iterator[str]:
                 f"  of the people whom the model just accepts, {whole_percent(above)} have the wanted label: "
                 f"`policy.least_help: {rounded_down(above)}` asks no more of an option"
             )
+
+
+def _refused(metrics: Mapping[str, float]) -> Iterator[str]:
+    """Whom it leaves without an option that those are refused which work only up to a point."""
+    if lost := metrics.get(ONLY_UP_TO_A_POINT):
+        yield f"  {lost:.1%} have only options that work up to a point: `policy.overshoot: limit` tells them"
 
 
 def _only_ways(metrics: Mapping[str, float]) -> Iterator[str]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from msgspec import UnsetType
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ....agents.candidates import Proposals
-from ....agents.goals import Threshold, accepted
+from ....agents.goals import Goal, Threshold, accepted
 from ....agents.promises import NoPromise, Promise
+from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
 from ....schemas.feature_reader import Features
 from ....schemas.spec import ProgramSpec
@@ -25,6 +27,10 @@ PEOPLE = 50
 """Rejected people who are looked at."""
 BREAKING = "without_option_breaking"
 """The share of people who have no option, and who break a constraint across features as they are."""
+BELOW_THE_FLOOR = "only_below_the_floor"
+"""The share of people who have only options below the floor."""
+ONLY_UP_TO_A_POINT = "only_up_to_a_point"
+"""The share of people all of whose options are rejected when they do more, where those are refused."""
 BROKEN = "broken:"
 """Begins the names of metrics that count the rows which break a constraint across features: it follows."""
 ONLY_WAY = "only_way:"
@@ -50,7 +56,8 @@ def measure_served(
     model's margin. Where a round may have ``asked`` for a score, ``without_option_in_round`` is the share without an
     option that exceeds this ``round_score``. ``BREAKING`` stands there where it is more than 0. The result is
     empty where nobody is rejected. Where options have a floor, ``only_below_the_floor`` is the share of people who have
-    none because of it. ``ONLY_WAY`` begins the shares of people of whose ways each changes a feature.
+    none because of it; where more is refused, ``ONLY_UP_TO_A_POINT`` is that of people all of whose ways are rejected
+    when they do more. ``ONLY_WAY`` begins the shares of people of whose ways each changes a feature.
     """
     people = rejected[:PEOPLE]
     if not len(people):
@@ -63,10 +70,7 @@ def measure_served(
     facts = {"rejected_sampled": float(len(people)), "without_option": len(without) / len(people)}
     if breaking := int((~unsaved.space.allowed(people[without])).sum()):
         facts[BREAKING] = breaking / len(people)
-    if unsaved.objective.floor is not None:
-        free = unsaved._replace(objective=unsaved.objective._replace(floor=None))
-        served = free.under(robust, goal_of(spec, margin)).propose(people[without]).people
-        facts["only_below_the_floor"] = len(np.unique(served)) / len(people)
+    facts |= lost_by_rule(unsaved, robust, goal_of(spec, margin), people[without], len(people))
     if margin or not isinstance(promise, NoPromise):
         served = unsaved.under(score, goal_of(spec, 0.0)).propose(people[without]).people
         facts["without_option_at_threshold"] = (len(without) - len(np.unique(served))) / len(people)
@@ -81,6 +85,27 @@ def measure_served(
         for name in dict.fromkeys(name for guarantee in kept for name in guarantee):
             facts[PROMISED + name] = float(np.mean([each[name] for each in kept if name in each]))
     return facts | {PROMISED + name: number for name, number in promise.constants().items()}
+
+
+def lost_by_rule(
+    unsaved: UnsavedProgram, score: Score, goal: Goal, without: Floats, people: int
+) -> Mapping[str, float]:
+    """The shares of so many ``people`` who are ``without`` an option (n, D) by each rule on what they are told.
+
+    Somebody who has no option above the floor counts as below it, whatever becomes of a person who does more.
+    """
+    facts: dict[str, float] = {}
+    policy, objective = unsaved.policy, unsaved.objective
+    refuses, lost = policy.overshoot == "refuse", 0
+    limited = unsaved._replace(policy=replace(policy, overshoot=None))
+    if refuses:
+        lost = len(np.unique(limited.under(score, goal).propose(without).people))
+        facts[ONLY_UP_TO_A_POINT] = lost / people
+    if objective.floor is not None:
+        free = limited._replace(objective=objective._replace(floor=None))
+        served = free.under(score, goal).propose(without).people
+        facts[BELOW_THE_FLOOR] = (len(np.unique(served)) - lost) / people
+    return facts
 
 
 def only_ways(spec: ProgramSpec, unsaved: UnsavedProgram, proposals: Proposals, people: Floats) -> Mapping[str, float]:

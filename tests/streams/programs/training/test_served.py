@@ -15,8 +15,8 @@ SPEC = (
 )
 
 
-def measured(score, margin, people):
-    codec = FeatureCodec(parse_spec(SPEC.encode()))
+def measured(score, margin, people, spec=SPEC):
+    codec = FeatureCodec(parse_spec(spec.encode()))
     return measure_served(codec.spec, unsaved_program(codec, score, [], []), margin, people)
 
 
@@ -31,6 +31,18 @@ def test_options_with_many_changes_are_counted():
     served = measured(lambda X: X.mean(axis=1) * 0.6, 0.0, np.zeros((3, 6)))
     every = {f"only_way:f{number}": 1.0 for number in range(6)}
     assert served == {"rejected_sampled": 3, "without_option": 0.0, "many_changes": 1.0, **every}
+
+
+@pytest.mark.parametrize("overshoot", ["limit", "refuse"])
+def test_who_has_only_options_that_are_rejected_beyond_a_point_is_counted_where_these_are_refused(overshoot):
+    def island(X):
+        return np.where((X[:, 0] > 0.4) & (X[:, 0] < 0.8), 0.9, 0.1)
+
+    spec = SPEC.replace("cost}", f"cost, overshoot: {overshoot}}}")
+    served = measured(island, 0.0, np.array([[0.0] * 6, [0.0] * 6, [0.9] * 6]), spec)
+    refused = overshoot == "refuse"
+    assert served["without_option"] == (1.0 if refused else pytest.approx(1 / 3))
+    assert served.get("only_up_to_a_point") == (pytest.approx(2 / 3) if refused else None)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.2])
