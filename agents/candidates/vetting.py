@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..goals import Goal, accepted
+from ..objective import Floor
 from ..scores import digits_apart, rounded_down
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
@@ -70,29 +71,30 @@ class Vetting(NamedTuple):
         return ends(Told.of(self.space, person, target[np.newaxis]), self._accepts)
 
     def explain(self, person: Array) -> Explanation:
-        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
+        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one.
+
+        A search without the floor takes other ways: what it finds is no option, even where it is not below the floor.
+        """
         floor = self.objective.floor
         if floor is None and self.overshoot is None:
             return self.generator.explain(person)
         free = self.generator.under(self.score, self.goal, self.objective._replace(floor=None))
-        found = free.propose(person[np.newaxis])
-        if not len(found.people):
+        targets = _targets(free, person)
+        if not len(targets) and self.overshoot == "refuse":
+            targets = _targets(self.generator, person)
+        if not len(targets):
             return self.generator.explain(person)
-        targets = found.points[found.point]
-        worth = self.objective.worth(targets, person)
-        if floor is not None and not worth.any():
-            own = floor.improvement(person[np.newaxis], person[np.newaxis]).item()
-            best = floor.improvement(targets, np.broadcast_to(person, targets.shape)).max().item()
-            digits = digits_apart(own, best)
-            return Explanation(
-                "would_not_help",
-                "no change that the rules allow is likely enough to help",
-                f"after the best of {len(targets)} changes the wanted outcome has the probability "
-                f"{rounded_down(best, digits)}, as the person is {rounded_down(own, digits)}: `policy.least_help` is "
-                f"{floor.least_help:g}, `policy.least_gain` {floor.least_gain:g}",
-            )
+        if floor is not None and not self.objective.worth(targets, person).any():
+            advice = f"after the best of {len(targets)} changes {_in_numbers(floor, person, targets)}"
+            return Explanation("would_not_help", "no change that the rules allow is likely enough to help", advice)
         if self.kept(person, targets).any():
-            raise ValueError(f"{len(targets)} options are feasible for this person")
+            own = _targets(self.generator, person)
+            if self.kept(person, own).any():
+                raise ValueError(f"{len(own)} options are feasible for this person")
+            if floor is not None and not len(own):
+                found = "no change that the rules allow was found that is likely enough to help"
+                missed = f"a search without the floor finds one: after it {_in_numbers(floor, person, targets)}"
+                return Explanation("would_not_help", found, missed)
         return Explanation(
             "only_up_to_a_point",
             "every change that was found leads to a yes only up to a point",
@@ -102,3 +104,21 @@ class Vetting(NamedTuple):
     def _accepts(self, rows: Array) -> Mask:
         """Whether encoded rows are accepted, or cannot be reached by the rules."""
         return accepted(self.score(rows), self.goal.threshold) | ~self.space.allowed(rows)
+
+
+def _targets(generator: CandidateGenerator, person: Array) -> Array:
+    """The targets (P, D) that a generator proposes to a person (D,)."""
+    found = generator.propose(person[np.newaxis])
+    return found.points[found.point]
+
+
+def _in_numbers(floor: Floor, person: Array, targets: Array) -> str:
+    """How probable the wanted outcome is after the best of some targets (P, D), as the person is, and by the floor."""
+    own = floor.improvement(person[np.newaxis], person[np.newaxis]).item()
+    best = floor.improvement(targets, np.broadcast_to(person, targets.shape)).max().item()
+    digits = digits_apart(own, best)
+    return (
+        f"the wanted outcome has the probability {rounded_down(best, digits)}, as the person is "
+        f"{rounded_down(own, digits)}: `policy.least_help` is {floor.least_help:g}, "
+        f"`policy.least_gain` {floor.least_gain:g}"
+    )

@@ -7,7 +7,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from onward.agents.candidates import CandidateGenerator, Lasting, Ranges, Vetting, registry
+from onward.agents.candidates import (
+    CandidateGenerator,
+    Explanation,
+    Lasting,
+    Proposals,
+    Ranges,
+    Vetting,
+    registry,
+)
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Floor, Objective
@@ -83,6 +91,52 @@ def test_whatever_somebody_does_more_is_accepted_as_far_as_the_option_says(name:
             "only_up_to_a_point",
             generator_reason(generator, people[number]),
         )
+
+
+class Missing:
+    """A search that finds a way of somebody only where no floor leads it elsewhere."""
+
+    def __init__(self, target: np.ndarray, floored: np.ndarray, floor: Floor | None = None) -> None:
+        self.target, self.floored, self.floor = target, floored, floor
+
+    def under(self, _score: object, _goal: object, objective: Objective) -> Missing:
+        return Missing(self.target, self.floored, objective.floor)
+
+    def propose(self, people: np.ndarray) -> Proposals:
+        points = self.floored if self.floor is not None else self.target
+        own = np.arange(len(points))
+        return Proposals(np.zeros_like(own), own, points, own)
+
+    def explain(self, person: np.ndarray) -> Explanation:
+        if len(self.propose(person).people):
+            raise ValueError("there is an option")
+        return Explanation("out_of_reach", "no change reaches the required score")
+
+
+@pytest.mark.parametrize(
+    ("free", "floored", "kind", "reason"),
+    [
+        ([[0.9, 0.2]], [], "limit", "would_not_help"),
+        ([[0.9, 0.2]], [], None, "would_not_help"),
+        ([[0.9, 0.2]], [[0.55, 0.2]], "refuse", "only_up_to_a_point"),
+        ([], [[0.55, 0.2]], "refuse", "only_up_to_a_point"),
+        ([], [], "refuse", "out_of_reach"),
+    ],
+)
+def test_who_has_a_way_that_only_another_search_finds_hears_what_is_true(free, floored, kind, reason) -> None:
+    def score(X: np.ndarray) -> np.ndarray:
+        return np.where((X[:, 0] > 0.8) | (X[:, 0] > 0.5) & (X[:, 0] < 0.6), 0.9, 0.1)
+
+    person, helps = np.array([0.2, 0.2]), Linear(4.0, 0.0, bias=-1.0)
+    objective = Objective(L1(), floor=Floor(helps, least_help=0.5, least_gain=0.1))
+    goal, space = Threshold(0.5), scaled_space(np.arange(2), ("any", "any"))
+    search = Missing(*(np.array(rows, dtype=float).reshape(-1, 2) for rows in (free, floored)))
+    generator = search.under(score, goal, objective)
+    vetting = Vetting(generator, space, objective, score, goal, kind)
+    assert not len(vetting.propose(person[np.newaxis]).people)
+    why = vetting.explain(person)
+    assert why.reason == reason
+    assert reason != "would_not_help" or "0.93" in why.advice
 
 
 def generator_reason(generator: CandidateGenerator, person: np.ndarray) -> str:
