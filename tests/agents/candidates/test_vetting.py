@@ -157,6 +157,24 @@ def test_of_a_category_there_is_no_more() -> None:
     assert vetting.ends(person, target) == {}
 
 
+def test_changes_that_are_done_to_different_extents_are_accepted_as_far_as_the_option_says() -> None:
+    def score(X: np.ndarray) -> np.ndarray:
+        # Each change alone, any two and all three in step are accepted all the way.
+        return np.where((X[:, 0] > 0.55) & (X[:, 0] < 0.7) & (X[:, 1:] > 0.9).all(axis=1), 0.1, 0.9)
+
+    person, target, objective, goal = np.full(3, 0.3), np.full(3, 0.5), Objective(L1()), Threshold(0.5)
+    space = scaled_space(np.arange(3), ("up",) * 3, np.full(3, 0.01))
+    generator = registry["search"].build(space, target[np.newaxis], objective).under(score, goal, objective)
+    told = Vetting(generator, space, objective, score, goal, "limit").ends(person, target)
+    assert told
+    last = np.ones(3)
+    last[list(told)] = list(told.values())
+    shares = np.random.default_rng(0).random((2000, 3))
+    shares[::2, 1:] = 1.0
+    assert (score(target + shares * (last - target)) > 0.5).all()
+    assert (last > target).all()
+
+
 def test_options_that_say_where_to_stop_are_told_to_those_who_have_too_few_others() -> None:
     def score(X: np.ndarray) -> np.ndarray:
         return np.where((X[:, 0] > 0.5) & (X[:, 0] < 0.6) | (X[:, 1] > 0.8), 0.9, 0.1)
