@@ -30,7 +30,8 @@ def apply(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
     own = spec.read_text().replace("program: loans", "program: external").replace("model/manifest", "other/manifest")
     external.write_text(own + "decisions: external\n")
     for file, model in ((spec, "model"), (external, "other")):
-        assert main(["train", str(data), "--spec", str(file), "--output", str(folder / model)]) == 0
+        kind = ["--estimator", "logistic_regression"]
+        assert main(["train", str(data), "--spec", str(file), "--output", str(folder / model), *kind]) == 0
     topics = Topics()
     flags = [
         "--spec",
