@@ -156,7 +156,8 @@ class Choice(Equipped, ABC):
         generator, all_options = _once(random), options
         self.begin(options, generator)
         if options.samples is not None and options.samples.number > 1:
-            return self._select_among_samples(options, max_options, generator, every=every)
+            among = self._select_among_samples(options, max_options, generator, every=every)
+            return self._with_second_way(options, among, max_options, generator) if second_way else among
         picks: list[Pick] = []
         while len(options.arm) and len(picks) < max_options:
             picks.append(self.pick(options, generator))
@@ -167,6 +168,16 @@ class Choice(Equipped, ABC):
                 apart = all_options.apart_from([pick.arm for pick in picks])
                 options = all_options.at(apart) if apart.any() else options
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
+
+    def _with_second_way(
+        self, options: Options, picks: tuple[Pick, ...], max_options: int, random: Random
+    ) -> tuple[Pick, ...]:
+        """The picks, the last place given to the best option without the features that all before it change."""
+        before = picks[: max_options - 1]
+        apart = options.apart_from([pick.arm for pick in before]) if before else np.zeros(0, dtype=bool)
+        if not apart.any() or (len(picks) == max_options and apart[options.arm == picks[-1].arm].any()):
+            return picks
+        return (*before, self.pick(options.at(apart), random))
 
     def worth(self, options: Options, random: Random) -> Array:
         """What ``pick`` compares F options by, not negative, (F,); a choice without it takes no sampled costs."""

@@ -270,7 +270,7 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
     for timer in fold.timers.due_by_step(shard.key, shard.step, fold.read_steps):
         timer_handlers[timer.kind].fire(timer, fold)
     # Step 2: pick options.
-    selected = _selected(person, program, shard, fold)
+    selected = _selected(person, terms, shard, fold)
     if fold.observe_step is not None:
         fold.observe_step(
             shard, _observed_options(person, program), [(option.arm, option.propensity) for option in selected]
@@ -312,23 +312,26 @@ def recourse_id(key: CaseKey) -> str:
     return f"recourse/{key.program}/{key.application}"
 
 
-def _selected(person: DecidedCase, program: Program, shard: Shard, fold: Fold) -> tuple[SelectedOption, ...]:
-    """The options of the shard's next step; a learner counts one without options, too."""
+def _selected(person: DecidedCase, terms: Terms, shard: Shard, fold: Fold) -> tuple[SelectedOption, ...]:
+    """The options of the shard's next step; a learner counts one without options, too.
+
+    Those that were selected before have an order of their own.
+    """
     if person.selected is not None:
         return person.selected
-    assessment = person.assessment
+    program, assessment = terms.program, person.assessment
     if assessment is None or assessment.batch is None:
         batch, row = no_options(program.codec.dimension), 0
     elif person.position is not None:
         selected = fold.ahead.select(program, shard, person.position, assessment)
-        return _open_ended_first(fold.state.model(program), assessment, selected)
+        return open_ended_first(terms.model, assessment, selected)
     else:
         batch, row = assessment.batch, assessment.row
     [selected] = select_for_steps(program, shard, shard.step, batch, [row], fold.state)
-    return selected if assessment is None else _open_ended_first(fold.state.model(program), assessment, selected)
+    return selected if assessment is None else open_ended_first(terms.model, assessment, selected)
 
 
-def _open_ended_first(
+def open_ended_first(
     model: CurrentModel, assessment: Assessment, selected: tuple[SelectedOption, ...]
 ) -> tuple[SelectedOption, ...]:
     """The options in their order, those that work only up to a point after the others."""

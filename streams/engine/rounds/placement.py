@@ -18,7 +18,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus, Reason
 from ....schemas.headers import format_time
 from ...programs.reasons import PersonReasons
-from ..answers import DecidedCase, Refusal, Terms, answer_people, no_options, publish_decision
+from ..answers import DecidedCase, Refusal, Terms, answer_people, no_options, open_ended_first, publish_decision
 from ..applicants import count_ignored
 from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess, reasons_of
 from ..cases import Case
@@ -225,7 +225,9 @@ def _steps(
         together = list(group)
         batch, rows = places[together[0]][0], [places[name][1] for name in together]
         picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows, fold.state)
-        selected.update(zip(together, picked, strict=True))
+        for name, options in zip(together, picked, strict=True):
+            own = assessed.get(name)
+            selected[name] = open_ended_first(terms.model, own, options) if isinstance(own, Assessment) else options
     return selected
 
 

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from onward.agents.choices import Choice, Pick, Pull
 from onward.agents.choices.components.execution_model import SAMPLE
+from onward.agents.costs import Columns
+from onward.agents.costs import registry as costs
+from onward.agents.objective import Objective
 from onward.agents.options import OptionBatch, Options
 from onward.tests.support.choice_learners import Make, always, apart, everything, fresh, grid, rewarded
 from onward.tests.support.choice_scripts import (
@@ -149,6 +152,21 @@ def test_the_last_way_does_without_what_all_others_need_where_one_can(make: Make
             ways = [arm for arm in changes if not changes[arm] & needed]
             assert others == [pick.arm for pick in usual[:-1]]
             assert last in ways if needed and ways else last == usual[-1].arm
+
+
+def test_a_second_way_has_the_last_place_where_costs_are_sampled_too(kind: type[Choice]) -> None:
+    if not kind.takes_samples():
+        pytest.skip("it takes no sampled costs")
+    points = np.array([[0.5, 0.0, 0.0], [0.6, 0.0, 0.0], [0.7, 0.0, 0.0], [0.0, 0.9, 0.9]])
+    reference = np.random.default_rng(0).random((50, 3))
+    cost = costs["mixed"].build(Columns(np.arange(3), np.ones(3, dtype=bool)), reference, 20, seed=3)
+    arms, whose = np.arange(4), np.zeros(4, np.intp)
+    batch = Objective(cost, 0.5).options(np.zeros((1, 3)), whose, arms, points, arms, np.arange(3))
+    for most in (2, 3):
+        [picks] = fresh(kind, points).select_batch(batch, most, lambda _: generator_of(0)(), second_way=True)
+        changed = [set(np.flatnonzero(points[pick.arm]).tolist()) for pick in picks]
+        assert len(picks) == most
+        assert not set.intersection(*changed)
 
 
 def test_a_choice_that_learns_forgets_the_options_that_were_not_taken_up(kind: type[Choice]) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+from msgspec import UNSET
 
 from onward.agents.goals.sac import SPAN, goal_policy
 from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
@@ -73,6 +74,26 @@ def test_the_best_get_the_places_and_the_others_a_target_score(tmp_path):
         assert answer.valid_from == format_time(START_MS + HOUR_MS)
         assert answer.expires_at == format_time(START_MS + 2 * HOUR_MS)
         assert 0 < answer.options[0].execution_probability < 1
+
+
+def test_what_only_works_up_to_a_point_comes_after_what_needs_no_such_end(tmp_path):
+    line = Line(np.array([0.0, 0.0, 12.0, -12.0]), -2.5)
+
+    def score(X):
+        return np.where(X[:, 3] < 0.05, 0.1, line(X))  # who has no debts at all is rejected
+
+    tape = Story(
+        Run({"loan": limited(score=score, overshoot="limit", objective="cost", goal="last_threshold")}, tmp_path)
+    )
+    for number in range(12):
+        tape.applies_with(f"{number}", 10 * MINUTE_MS, 34 + number, debts=5)
+    for later in range(4):
+        tape.tick(closed_at(1) + later)
+        tape.fold()
+    told = [answer.options for answer in tape.answers() if isinstance(answer, Recourse)]
+    ends = [[any(change.at_most is not UNSET for change in option.changes) for option in options] for options in told]
+    assert [False, True] in ends
+    assert ends == [sorted(own) for own in ends]
 
 
 @pytest.mark.parametrize("how", ["previous", "applicant"])
