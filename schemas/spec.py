@@ -165,7 +165,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     not higher by ``least_gain`` than for the person as they are. It is the ``improvement`` that says it.
 
     ``overshoot`` says what becomes of options that are rejected when somebody does more than they were told: they are
-    no options (``refuse``), or they say where to stop, and come after those that need not (``limit``).
+    no options (``refuse``), or they say where to stop, and come after those that need not (``limit``), except after
+    questions. Where nothing is named, nobody asks.
 
     For a ``second_way`` the last of several options is one without the features that all others change, where there is
     one.

@@ -198,7 +198,8 @@ def options_as_read(
     for place, (id, option) in enumerate(selected):
         changes = program.changes(assessment.values, assessment.changed, option.index, option.point)
         steps = _steps(model, assessment, option.point) if plans_steps else UNSET
-        if ends := model.vetting.ends(person, points[option.point]):
+        ends = model.vetting.ends(person, points[option.point]) if option.ends is None else option.ends
+        if ends:
             last = {features[feature].name: program.codec.value(feature, end) for feature, end in ends.items()}
             changes = tuple(_ended(changes, dict(last)))
             # Of several steps of a feature the last one leads to its target.
@@ -337,8 +338,9 @@ def open_ended_first(
     """The options in their order, those that work only up to a point after the others."""
     if model.vetting.overshoot is None or len(selected) < 2:
         return selected
-    own = assessment.options
-    return tuple(sorted(selected, key=lambda option: bool(model.vetting.ends(own.person, own.points[option.point]))))
+    own, ends = assessment.options, model.vetting.ends
+    ended = [replace(option, ends=ends(own.person, own.points[option.point])) for option in selected]
+    return tuple(sorted(ended, key=lambda option: bool(option.ends)))
 
 
 def _observed_options(person: DecidedCase, program: Program) -> Options:

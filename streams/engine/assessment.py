@@ -104,7 +104,8 @@ class SelectedOption(Struct, frozen=True, gc=False):
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
     ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
     ``learner_execution`` the one that the learner counts the pick with, and ``context`` bytes that it gets back with
-    the feedback. ``helps`` is the probability that carrying it out improves the person's outcome; None if not computed.
+    the feedback. ``helps`` is the probability that carrying it out improves the person's outcome, and ``ends`` are the
+    raw values at which changes must end, by feature; None if not computed.
     """
 
     index: int
@@ -116,6 +117,7 @@ class SelectedOption(Struct, frozen=True, gc=False):
     learner_execution: float
     context: bytes = b""
     helps: float | None = None
+    ends: Mapping[int, float] | None = None
 
 
 def assess(
