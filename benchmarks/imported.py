@@ -3,7 +3,7 @@
 Models of XGBoost, LightGBM and scikit-learn are fitted, exported and imported: over one matrix, raw and encoded, and
 over named inputs with texts and truth values. The import gets rows that the model was not fitted on. Decisions are held
 against those of the library itself on these rows, and so are the options of those whom it rejects. It needs
-``pip install 'onward[bench-onnx]'``.
+``pip install 'onward[onnx,bench-onnx]'``.
 """
 
 from __future__ import annotations

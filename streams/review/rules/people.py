@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
+from ....schemas.feature_check import listed
+from ....schemas.number_text import number
 from ....schemas.yamltree import Path
 from ...advice import HIGH
 from ..evidence import FEWEST, Evidence
@@ -87,3 +89,21 @@ def far_from_label(evidence: Evidence) -> Iterator[Finding]:
             f"{'higher' if approved > desired else 'lower'} threshold, or train on data like those of today"
         )
         yield Finding(("model", "threshold"), approved - desired, text)
+
+
+def third_outcomes(evidence: Evidence) -> Iterator[Finding]:
+    """Values of the label beside two, each of which counts as an unwanted outcome.
+
+    The figure is the share of the rarer ones.
+    """
+    label = evidence.spec.label
+    cells = zip(evidence.read.raw.columns[label.name], evidence.desired, strict=True)
+    unwanted = Counter(number(cell.strip().casefold()) for cell, is_desired in cells if not is_desired)
+    rarer = unwanted.most_common()[1:]
+    if rarer:
+        counted = listed([f"{value} ({count} times)" for value, count in rarer])
+        text = (
+            f"{label.name}: {counted} counts as an unwanted outcome, as {unwanted.most_common(1)[0][0]} does: write "
+            f"`not_given: [{rarer[0][0]}]` for a value that is none"
+        )
+        yield Finding(("label",), sum(count for _, count in rarer) / len(evidence.desired), text, label.name)

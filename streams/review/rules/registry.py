@@ -10,11 +10,12 @@ from .columns import near_copy, one_value_of_one_outcome, rows_told_apart, stand
 from .directions import against_data
 from .lasting import dies
 from .options import doubles, up_to_a_point
-from .people import below_floor, far_from_label, without_option
+from .people import below_floor, far_from_label, third_outcomes, without_option
 
 RULES: Mapping[str, Rule] = {
     "post_decision": one_value_of_one_outcome,
     "code": stands_apart,
+    "third_outcome": third_outcomes,
     "near_copy": near_copy,
     "against_data": against_data,
     "single_rows": rows_told_apart,

@@ -21,7 +21,7 @@ from onward.streams.review.rules.columns import rows_told_apart, stands_apart
 from onward.streams.review.rules.directions import against_data
 from onward.streams.review.rules.lasting import dies, lasting_share
 from onward.streams.review.rules.options import doubles, up_to_a_point
-from onward.streams.review.rules.people import below_floor, far_from_label, without_option
+from onward.streams.review.rules.people import below_floor, far_from_label, third_outcomes, without_option
 from onward.streams.review.uses import uses
 
 SPEC = """\
@@ -146,6 +146,18 @@ def test_a_text_that_says_no_value_is_no_target_and_a_code_no_place_to_begin() -
     assert "rest: 99999 (9 times) apart from" in found.text
     assert "write `not_given: [99999]` if so; 1 of 1 options" in found.text
     assert not list(stands_apart(evidence([told(0, Change("job", "cook", "nurse"))])))
+
+
+def test_a_label_of_three_values_is_told_and_one_of_two_spellings_of_a_value_is_not() -> None:
+    outcomes = ["1" if at % 2 else "0.0" if at % 3 else "0" for at in range(ROWS)]
+    assert not list(third_outcomes(evidence(people=[row | {"ok": "1"} for row in PEOPLE], labels=[True] * ROWS)))
+    for codes, lines in ((0, 0), (9, 1)):
+        people = [row | {"ok": "-9" if at < codes else outcomes[at]} for at, row in enumerate(PEOPLE)]
+        found = list(third_outcomes(evidence(people=people, labels=[row["ok"] == "1" for row in people])))
+        assert len(found) == lines
+    assert found[0].figure == pytest.approx(9 / ROWS)
+    assert "-9 (9 times) counts as an unwanted outcome, as 0" in found[0].text
+    assert "write `not_given: [-9]`" in found[0].text
 
 
 def test_numbers_given_out_one_to_each_are_no_feature_whatever_they_are_called() -> None:
