@@ -5,6 +5,9 @@ journal, assessed against 200 candidates of 13 features, answered by LinUCB, kep
 closed (ten steps later, which is one more event each), while snapshots of the ledger are taken. Stock Faust and Quix
 Streams decode and encode what they pass on, the raw loops on aiokafka and confluent-kafka pass bytes on.
 
+First comes what a new user gets: the same worker on a program as ``spec draft`` and ``train`` make it, with the options
+of a forest. It is not raced: others do no such work.
+
 With ``--against`` two versions of Onward take turns instead, on applications of the same bytes.
 """
 
@@ -28,7 +31,7 @@ from onward.benchmarks.arena import onward_worker
 from onward.benchmarks.arena.broker import PARTITIONS, Broker, Kind, start_broker
 from onward.benchmarks.arena.contender import Contender, RunTopics, Usage
 from onward.benchmarks.arena.latency import latencies
-from onward.benchmarks.arena.load import InputRecord, Load, Shape, write_load
+from onward.benchmarks.arena.load import InputRecord, Load, Shape, write_drafted_load, write_load
 from onward.benchmarks.arena.machine import fixed_work, is_optimised_python
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
@@ -62,6 +65,9 @@ class Args(face.Args):
     """The command line."""
 
     applications: int = field(default=30_000, metadata={"quick": 2000, "help": "applications of a throughput run"})
+    drafted: int = field(
+        default=1000, metadata={"quick": 50, "help": "applications of a run of the drafted program; 0 leaves it out"}
+    )
     repeats: int = field(default=3, metadata={"quick": 1, "help": "throughput runs of each contender and seed"})
     warm_up: int = field(default=1000, metadata={"quick": 200, "help": "applications before the measured ones"})
     rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
@@ -219,6 +225,8 @@ def pipeline(args: Args) -> Iterator[Row]:
             names = [ONWARD, OTHER] if args.against else _contenders(broker)
             shape = Shape(generator=args.generator, options=args.options)
             for seed in args.seeds:
+                if args.drafted and not args.against:
+                    yield from _drafted_rows(broker, folder, args, seed)
                 load = write_load(folder / f"program-{seed}", seed, args.data, shape)
                 arena = Arena(broker, load, folder, args.snapshot_seconds, args.warm_up, args.against)
                 if args.against:
@@ -231,6 +239,16 @@ def pipeline(args: Args) -> Iterator[Row]:
         yield from _latency_rows(found.waits)
     yield from found.snapshot_rows()
     yield Row("fixed work", median(found.fixed_work), "CPU-s", reference=min(found.fixed_work), better="lower")
+
+
+def _drafted_rows(broker: Broker, folder: Path, args: Args, seed: int) -> Iterator[Row]:
+    progress("a program is drafted and trained, as a new user gets it")
+    load = write_drafted_load(folder / f"drafted-{seed}", seed, args.data)
+    arena = Arena(broker, load, folder, args.snapshot_seconds, min(args.warm_up, args.drafted))
+    with arena.running(ONWARD, f"drafted-{seed}") as contender:
+        usage = _throughput(contender, load.applications("a", range(args.drafted)), arena.warm_up)
+    yield Row(f"{ONWARD} as drafted, by the clock, seed {seed}", args.drafted / usage.seconds, "/s")
+    yield Row(f"{ONWARD} as drafted, by its CPU, seed {seed}", args.drafted / usage.cpu_seconds, "/CPU-s")
 
 
 def _race(arena: Arena, names: Sequence[str], args: Args, seed: int, found: Measurements) -> None:

@@ -33,6 +33,7 @@ def test_the_pipeline_serves_all_contenders_on_the_embedded_broker(tmp_path, cap
         assert min(values[f"{name}, by the clock"], values[f"{name}, by its CPU"]) > 0
         assert 0 < values[f"{name}, p50 at 200/s"] <= values[f"{name}, p99 at 200/s"]
     assert f"{ONWARD}, snapshots in a throughput run" in values
+    assert 0 < values[f"{ONWARD} as drafted, by its CPU, seed 0"] < values[f"{ONWARD}, by its CPU"]
     assert values[f"{ONWARD}, snapshots in the run at 200/s"] >= 2
     assert f"{QUIX} is left out" in capsys.readouterr().err
 
