@@ -24,6 +24,9 @@ Ints = NDArray[np.int64]
 Nodes = NDArray[np.int32]
 Thresholds = NDArray[np.floating[Any]]
 
+Splits = Sequence[Array]
+"""By column, the values beyond which a score may be another one, ascending: a row at a value is on its lower side."""
+
 LEAF = -1
 """The column and the child of a leaf."""
 MOST_DIGITS = 9
@@ -69,6 +72,11 @@ class TreeSum:
         # Shares of a probability are rounded, so that their sum may be just above 1.
         scores = sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
         return scores if self.digits is None else to_significant(scores, self.digits)
+
+    def splits(self, columns: int) -> Splits:
+        """The values at which the trees part rows, by column of ``columns``, ascending and each once."""
+        column = self.nodes[:, 0]
+        return tuple([np.unique(self.threshold[column == each]).astype(np.float64) for each in range(columns)])
 
     def mapped(self, slope: float, intercept: float, *, logistic: bool) -> TreeSum:
         """The trees whose sum is ``slope`` times this one's, plus ``intercept``."""

@@ -2,8 +2,8 @@
 
 For every program, model and objective, the options of rejected people are told twice: as a new spec has it (a floor,
 and an end where more would be rejected), and without. Each number of an option is then moved on by shares of its
-change, as far as the rules and the told end allow, alone and with all others; a row that the model rejects is a broken
-promise.
+change, as far as the rules and the told end allow, alone and with all others, and to random extents on the way to the
+end, alone and each for itself; a row that the model rejects is a broken promise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import DATA_SETS, Case, case_of, mean, sources
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import Policy
-from onward.streams.programs.models.scoring import score_of_options
+from onward.streams.programs.models.scoring import score_of_options, scorer, splits_of
 from onward.streams.programs.training.improvement import fit_improvement
 from onward.streams.programs.training.unsaved_program import UnsavedProgram, unsaved_program
 
@@ -33,6 +33,8 @@ Floats = NDArray[np.float64]
 
 SHARES = (0.05, 0.07, 0.13, 0.25, 0.45, 0.5, 0.7, 0.75, 0.9, 1.0)
 """By these shares of a change more of it is done. Some are those that options are vetted with, some are not."""
+EXTENTS = 20
+"""So often every change of an option is done to a random extent: once alone, once beside all others."""
 NEW: Mapping[str, Any] = {"least_help": 0.5, "least_gain": 0.05, "overshoot": "limit", "second_way": True}
 """What a drafted spec has, but ``lasting``, which needs retrains."""
 BEFORE: Mapping[str, Any] = {**dict.fromkeys(NEW), "second_way": False}
@@ -93,7 +95,8 @@ def told_by(case: Case, objective: str, policy: Mapping[str, Any], prior: Improv
     codec, threshold = replaced(case, objective, policy), case.source.codec.spec.model.threshold
     rows = [case.source.table.rows[index] for index in case.fitted[:5000].tolist()]
     unsaved = unsaved_program(codec, case.score, (), rows, prior)
-    vetting = unsaved.under(score_of_options(case.score), Threshold(threshold))
+    splits = splits_of(scorer(case.estimator, codec.dimension), codec.dimension)
+    vetting = unsaved.under(score_of_options(case.score), Threshold(threshold))._replace(splits=splits)
     whose, targets = unsaved.best_options(vetting.propose(case.people), case.people, 3)
     first = np.unique(whose, return_index=True)[1]
     own = case.people[whose]
@@ -126,13 +129,15 @@ def further(space: Space, own: Floats, target: Floats, ends: Mapping[int, float]
         for feature, own_columns in enumerate(columns)
         if len(own_columns) == 1 and own[own_columns[0]] != target[own_columns[0]]
     ]
-    for share in SHARES:
+    random = np.random.default_rng(0)
+    for share in (*SHARES, *[None] * EXTENTS):
         every = target.copy()
         for feature, column in moved:
             low, scale, unit = space.low[column], space.scale[column], 10.0 ** max(space.digits[feature], 0)
             was, told = low + own[column] * scale, low + target[column] * scale
             limit = ends.get(feature, space.ranges.highest[feature] if told > was else space.ranges.lowest[feature])
-            value = np.rint((told + share * (told - was)) * unit) / unit
+            way = random.random() * (limit - told) if share is None else share * (told - was)
+            value = np.rint((told + way) * unit) / unit
             value = max(min(value, limit), told) if told > was else min(max(value, limit), told)
             every[column] = (value - low) / scale
             alone = target.copy()

@@ -10,6 +10,7 @@ import numpy as np
 from ..goals import Goal, accepted
 from ..objective import Floor
 from ..scores import digits_apart, rounded_down
+from ..trees import Splits
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Mask, Objective, Proposals, Score, Space
@@ -24,7 +25,8 @@ class Vetting(NamedTuple):
     ``space`` are the program's rules. None is below the floor of the ``objective``. With an ``overshoot``, more of a
     change is accepted too; or the option says where to stop, and is told only to people who have fewer than ``enough``
     others. ``score`` and ``goal`` are those of the generator. Of what is left, the options are told that are
-    ``lasting``; somebody who has none keeps those that come nearest to it.
+    ``lasting``; somebody who has none keeps those that come nearest to it. ``splits`` are those of the model, None
+    where it has none or nobody knows them.
     """
 
     generator: CandidateGenerator
@@ -35,6 +37,7 @@ class Vetting(NamedTuple):
     overshoot: Overshoot | None = None
     enough: int = 1
     lasting: Lasting | None = None
+    splits: Splits | None = None
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
@@ -68,7 +71,7 @@ class Vetting(NamedTuple):
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
         if self.overshoot is None:
             return {}
-        return ends(Told.of(self.space, person, target[np.newaxis]), self._accepts)
+        return ends(Told.of(self.space, person, target[np.newaxis]), self._accepts, self.splits)
 
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one.

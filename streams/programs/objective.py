@@ -14,6 +14,7 @@ from ...agents.goals import Goal
 from ...agents.improvement import Improvement, OwnScore
 from ...agents.objective import Floor, Objective
 from ...agents.scores import together
+from ...agents.trees import Splits
 from ...schemas.spec import Policy, ProgramSpec
 
 EFFORT: Mapping[str, float] = {"improvement": 4.0, "cost": 1.0}
@@ -65,8 +66,12 @@ def vetting_of(
     score: Score,
     goal: Goal,
     retrains: Sequence[Score] = (),
+    splits: Splits | None = None,
 ) -> Vetting:
-    """What a program's generator proposes under a model with its ``retrains``, as far as people may be told of it."""
+    """What a program's generator proposes under a model with its ``retrains``, as far as people may be told of it.
+
+    ``splits`` are those of a model of trees.
+    """
     under = generator.under(score, goal, objective)
     lasting = None if policy.lasting is None or not retrains else Lasting(together(retrains), policy.lasting)
-    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options, lasting)
+    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options, lasting, splits)

@@ -40,7 +40,7 @@ from .encoding import bounds_of
 from .limited_places import closes_rounds, round_goal
 from .margin import goal_of, margin_of
 from .model_fit import Asked, ModelFacts, misfit
-from .models.scoring import score_of_options
+from .models.scoring import score_of_options, splits_of
 from .objective import generator_of, objective_of, vetting_of
 from .policy_version import policy_version
 from .promised import has_promise, promise_of, promise_on
@@ -235,10 +235,12 @@ class Program:
 
     def vetting_under(self, bundle: ModelBundle) -> Vetting:
         """The options of people under a model: those of the generator, as far as they may be told."""
-        score = self.promise_under(bundle).robust(score_of_options(bundle.model.score))
+        score = score_of_options(bundle.model.score)
+        promised = self.promise_under(bundle).robust(score)
+        splits = splits_of(bundle.model, self.codec.dimension) if promised is score else None
         objective, goal = self.objective_under(bundle), self.goal_under(bundle)
         retrains = [score_of_options(retrain.score) for retrain in bundle.retrains]
-        return vetting_of(self.spec.policy, self.space, self.generator, objective, score, goal, retrains)
+        return vetting_of(self.spec.policy, self.space, self.generator, objective, promised, goal, retrains, splits)
 
     @cached_property
     def numbering(self) -> Arms:

@@ -1,7 +1,8 @@
 """Overshoot: whether an option still leads to a yes when a person does more than they were told.
 
 A model with steps may accept savings of 1,200 and reject 1,500. More is probed at some points from the target on: of
-each change alone, of all together, and of all but one.
+each change alone, of all together, and of all but one. A change that is told is probed between all splits of a model of
+trees, so that nothing between them is missed.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...trees import Splits
 from ..contract import Array, Indices, Mask, Space
 
 MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
 FEW, MANY = 10, 200
-"""Values between the target and the farthest one that the rules allow: of all options, and of those that are told."""
+"""Values between the target and the farthest one that the rules allow: of all options, and of those that are told,
+where the splits of the model are not known."""
 TOGETHER = 256
 """Rows of a grid between a told target and its ends, over all its changes."""
+DIGITS = 3
+"""Digits of the change to an end, of a feature without a step."""
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
@@ -55,10 +60,12 @@ class Told(NamedTuple):
         farthest = np.where(values > own, np.maximum(highest, values), np.minimum(lowest, values))
         return cls(space, rows, column, own, values, changed, np.where(changed, farthest, values))
 
-    def towards(self, ends: Array, between: int) -> Array:
+    def towards(self, ends: Array, between: int, splits: Splits | None = None) -> Array:
         """The raw values (P, F, K) that are probed from the targets to the ends (P, F), the nearest first.
 
-        Those are ``MORE`` of what is told, and some even ones ``between`` target and end."""
+        Those are ``MORE`` of what is told, some even ones ``between`` target and end, and of a single target the next
+        one beyond each of the ``splits``.
+        """
         way, told = ends - self.values, np.abs(self.values - self.own)
         beyond = np.minimum(told[..., np.newaxis] * MORE, np.abs(way)[..., np.newaxis])
         sizes = np.sort(
@@ -67,7 +74,35 @@ class Told(NamedTuple):
         )
         values = self.values[..., np.newaxis] + np.sign(way)[..., np.newaxis] * sizes
         low, high = (limit(self.values, ends)[..., np.newaxis] for limit in (np.minimum, np.maximum))
-        return np.asarray(np.clip(_rounded(self.space, values.swapaxes(1, 2)).swapaxes(1, 2), low, high))
+        values = np.clip(_rounded(self.space, values.swapaxes(1, 2)).swapaxes(1, 2), low, high)
+        return values if splits is None else self._between_splits(values, ends, splits)
+
+    def _between_splits(self, values: Array, ends: Array, splits: Splits) -> Array:
+        """The values (1, F, K) of a single target, and the first beyond each split on the way to its ends (1, F)."""
+        found = []
+        for feature, (own, end) in enumerate(zip(self.values[0], ends[0], strict=True)):
+            column, unit = self.column[feature], 10.0 ** max(self.space.digits[feature], 0)
+            at = self.space.low[column] + splits[column] * self.space.scale[column]
+            # A row at a split is on its lower side.
+            beyond = (np.floor(at * unit) + (end > own)) / unit
+            beyond = beyond[(beyond > min(own, end)) & (beyond < max(own, end))]
+            found.append(np.concatenate([values[0, feature], beyond]))
+        most = max(map(len, found))
+        filled = [
+            np.pad(each, (0, most - len(each)), constant_values=end) for each, end in zip(found, ends[0], strict=True)
+        ]
+        ordered = np.sort(np.array(filled), axis=1)
+        return np.where((ends[0] < self.values[0])[:, np.newaxis], ordered[:, ::-1], ordered)[np.newaxis]
+
+    def shortened(self, ends: Array) -> Array:
+        """Ends (F,) of the single target, raw, brought nearer to where people would stop: at whole steps."""
+        target = self.values[0]
+        step, way = np.maximum(self.space.smallest_change, 0.0), np.abs(ends - self.own)
+        digits = 10.0 ** (np.floor(np.log10(np.where(way > 0, way, 1.0))) - DIGITS + 1)
+        unit = np.where(step > 0, step, np.maximum(digits, 10.0 ** -np.array(self.space.digits, dtype=float)))
+        whole = np.where(ends > target, np.floor(ends / unit + 1e-9), np.ceil(ends / unit - 1e-9)) * unit
+        nearer = np.where(ends > target, np.maximum(whole, target), np.minimum(whole, target))
+        return _rounded(self.space, np.where(self.changed[0], nearer, ends))
 
     @property
     def groups(self) -> tuple[Indices, Mask]:
@@ -123,15 +158,17 @@ def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
     return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
 
 
-def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
+def ends(told: Told, accepts: Accepts, splits: Splits | None = None) -> Mapping[int, float]:
     """The raw value at which each change of a single target must end, by feature; nothing where more is accepted.
 
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
+    ``splits`` are those of the model, by encoded column.
     """
+    between = MANY if splits is None else FEW
     (farthest,), (target,) = told.farthest.copy(), told.values
     _, together = told.groups
     for _ in range(CUTS):
-        points = told.towards(farthest[np.newaxis], MANY)
+        points = told.towards(farthest[np.newaxis], between, splits)
         good = told.accepted(points, accepts)
         if good.all():
             if told.accepts_between(farthest, accepts):
@@ -151,7 +188,8 @@ def ends(told: Told, accepts: Accepts) -> Mapping[int, float]:
     else:
         farthest = target
     cut = np.flatnonzero(told.changed[0] & (farthest != told.farthest[0]))
-    return {feature: farthest.item(feature) for feature in cut.tolist()}
+    last = told.shortened(farthest)
+    return {feature: last.item(feature) for feature in cut.tolist()}
 
 
 def _rounded(space: Space, values: Array) -> Array:

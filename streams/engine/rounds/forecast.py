@@ -11,7 +11,7 @@ from ....agents.costs import attainability, plan_success
 from ....agents.goals import Prospects, Threshold
 from ....agents.reached import reaches_target
 from ...programs.bundle.loader import ModelBundle
-from ...programs.models.scoring import score_of_options
+from ...programs.models.scoring import score_of_options, splits_of
 from ...programs.objective import vetting_of
 from ..state import CurrentModel
 from .promised_scores import PromisedScore
@@ -31,7 +31,8 @@ def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> Curre
     generator = rounds.program.generator.with_difficulty(rounds.learners.difficulty.difficulty, rounds.capacity.beta)
     program = rounds.program
     objective, options = program.objective_under(bundle), score_of_options(bundle.model.score)
-    vetting = vetting_of(program.spec.policy, program.space, generator, objective, options, Threshold(score))
+    policy, splits = program.spec.policy, splits_of(bundle.model, program.codec.dimension)
+    vetting = vetting_of(policy, program.space, generator, objective, options, Threshold(score), splits=splits)
     return CurrentModel(program, bundle, vetting)
 
 

@@ -17,7 +17,7 @@ from ....agents.fitted_trees.boosting import gradient_boosting, histogram_boosti
 from ....agents.fitted_trees.forests import Forest
 from ....agents.scores import Scores
 from ....agents.sigmoid import sigmoid as _sigmoid
-from ....agents.trees import TreeSum
+from ....agents.trees import Splits, TreeSum
 from .calibration import folded, sklearn_type
 
 Floats = NDArray[np.float64]
@@ -60,6 +60,12 @@ def score_of_options(score: Score) -> Score:
         return np.where(np.isnan(scores), 0.0, scores)
 
     return options
+
+
+def splits_of(model: DecisionModel, columns: int) -> Splits | None:
+    """The splits of a model of trees over ``columns`` encoded columns; None where nobody knows any."""
+    trees = model.as_sum() if isinstance(model, Forest) else model
+    return trees.splits(columns) if isinstance(trees, TreeSum) else None
 
 
 class Logistic:

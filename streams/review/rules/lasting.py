@@ -21,14 +21,18 @@ def dies(evidence: Evidence) -> Iterator[Finding]:
     share = lasting_share(metrics)
     if share is None or share >= ACCEPTED:
         return
-    shares, costs = _facts(metrics, "share"), _facts(metrics, "relative")
-    enough = [rule for rule, lasting in shares.items() if lasting >= ACCEPTED and rule in costs.keys() - {OWN, BARE}]
-    text = f"models trained on other rows of the data accept {whole_percent(share)} of the options"
-    if enough:
-        rule = min(enough, key=lambda each: costs[each])
-        text += f": with `{rule}` {whole_percent(shares[rule])}, at {costs[rule]:.2f} times the cost"
+    shares, costs, without = (_facts(metrics, fact) for fact in ("share", "relative", "without"))
+    tried = [rule for rule in shares if rule in costs.keys() - {OWN, BARE}]
+    enough = [rule for rule in tried if shares[rule] >= ACCEPTED]
+    text = f"models trained on other rows of the data accept {whole_percent(share)} of the options: "
+    if not tried:
+        text += LASTING
     else:
-        text += f": {LASTING}"
+        rule = min(enough, key=lambda each: costs[each]) if enough else max(tried, key=lambda each: shares[each])
+        gives = f"with `{rule}` {whole_percent(shares[rule])}, at {costs[rule]:.2f} times the cost"
+        gives += f", and {without.get(rule, 0.0):.0%} of the people have none"
+        nothing = f"no rule that training tried reaches {ACCEPTED:.0%}"
+        text += gives if enough else f"{nothing}: {gives}" if shares[rule] > share else f"{nothing}, or more than that"
     yield Finding(("policy", "margin"), share, text)
 
 

@@ -6,6 +6,9 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 
 from onward.agents.candidates import (
     CandidateGenerator,
@@ -17,11 +20,12 @@ from onward.agents.candidates import (
     registry,
 )
 from onward.agents.costs import L1
+from onward.agents.fitted_trees.forests import Forest
 from onward.agents.goals import Threshold
 from onward.agents.objective import Floor, Objective
 from onward.agents.sigmoid import sigmoid
 from onward.schemas.encoding import FeatureCodec
-from onward.streams.programs.models.scoring import LogisticScore
+from onward.streams.programs.models.scoring import LogisticScore, splits_of
 from onward.streams.programs.space import space_of
 from onward.tests.agents.candidates.components.test_aimed import Linear
 from onward.tests.support.random_programs import any_row, any_spec
@@ -210,3 +214,33 @@ def test_who_has_options_that_other_models_accept_is_told_of_no_other_and_nobody
             assert told.arm[told.people == number].tolist() == every.arm[every.people == number][kept].tolist()
         fewer += len(every.people) - len(told.people)
     assert fewer or name in ("minimal_l1", "minimal_l2", "maximal_success"), "recommenders have few that differ"
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0, 1, 9]), st.sampled_from([0.0, 1.0, 5.0]))
+@settings(max_examples=60, deadline=None)
+def test_no_value_between_a_target_and_its_end_is_rejected_by_a_model_of_trees(
+    seed: int, digits: int, step: float
+) -> None:
+    """Islands of any width: every cell between two splits is looked at, one change at a time."""
+    random = np.random.default_rng(seed)
+    X = random.random((200, 2))
+    labels = ((np.sin(40 * X[:, 0]) + X[:, 1] + random.normal(0, 0.3, 200)) > 0.4).astype(int)
+    forest = Forest(RandomForestClassifier(5, random_state=seed).fit(X, labels), 2)
+    low, scale, objective, goal = np.array([50.0, 10.0]), np.array([900.0, 30.0]), Objective(L1()), Threshold(0.5)
+    space = scaled_space(np.arange(2), ("up", "down"), np.full(2, step))._replace(
+        low=low, scale=scale, digits=(digits, digits), ranges=Ranges.between(low, low + scale)
+    )
+    generator = registry["search"].build(space, X[:1], objective).under(forest.score, goal, objective)
+    splits = splits_of(forest, 2)
+    vetting = Vetting(generator, space, objective, forest.score, goal, "limit", splits=splits)
+    for person in X[forest.score(X) <= 0.5][:5]:
+        for target in vetting.propose(person[np.newaxis]).points:
+            last = {0: 950.0, 1: 10.0} | vetting.ends(person, target)
+            for column in np.flatnonzero(target != person).tolist():
+                own = low[column] + target[column] * scale[column]
+                assert last[column] >= own if column == 0 else last[column] <= own
+                values = np.linspace(own, last[column], 3000).round(digits)
+                values = values[(values - own) * (values - last[column]) <= 0]
+                rows = np.tile(target, (len(values), 1))
+                rows[:, column] = (values - low[column]) / scale[column]
+                assert (forest.score(rows) > 0.5).all()

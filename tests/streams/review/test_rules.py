@@ -223,10 +223,20 @@ def test_the_cheapest_rule_by_which_enough_options_last_is_named() -> None:
     }
     metrics = {"retrained_accept": 0.95, "lasting:models": 20.0}
     for rule, (share, cost) in rules.items():
-        metrics |= {f"lasting:{rule}:share": share, f"lasting:{rule}:relative": cost}
+        metrics |= {f"lasting:{rule}:share": share, f"lasting:{rule}:relative": cost, f"lasting:{rule}:without": 0.2}
     [found] = dies(evidence(metrics=metrics))
     assert found.figure == 0.7
-    assert found.text.endswith("accept 70% of the options: with `p` 95%, at 1.20 times the cost")
+    gives = "with `p` {}, at 1.20 times the cost, and 20% of the people have none"
+    assert found.text.endswith(f"accept 70% of the options: {gives.format('95%')}")
+    for best, words in (
+        (0.8, f": no rule that training tried reaches 90%: {gives.format('80%')}"),
+        (0.6, ": no rule that training tried reaches 90%, or more than that"),
+    ):
+        less = {
+            name: best if name.endswith(":share") and ":own:" not in name else value for name, value in metrics.items()
+        }
+        [found] = dies(evidence(metrics=less | {"lasting:p:share": best + 0.001}))
+        assert found.text.endswith(words)
     assert lasting_share(metrics) == 0.7
     assert not list(dies(evidence(metrics=metrics | {"lasting:own:share": 0.9})))
 
