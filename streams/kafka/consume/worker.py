@@ -230,6 +230,10 @@ class _Worker:
                 self._error = error
         self._stop.set()
 
+    def is_idle(self) -> bool:
+        """Whether no chunk is queued or in progress."""
+        return self._queues.is_empty
+
     def is_stopping(self) -> bool:
         """Whether the worker was asked to stop, or has failed."""
         return self._stop.is_set()
