@@ -8,7 +8,8 @@ Streams decode and encode what they pass on, the raw loops on aiokafka and confl
 First comes what a new user gets: the same worker on a program as ``spec draft`` and ``train`` make it, with the options
 of a forest. It is not raced: others do no such work.
 
-With ``--against`` two versions of Onward take turns instead, on applications of the same bytes.
+With ``--against`` two versions of Onward take turns instead, on applications of the same bytes. For latency both run,
+and the applications of one window go to one of them, those of the next to the other.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +52,8 @@ AIM_P99_RATIOS = {500: 2.5}
 """Onward's p99 over stock Faust's of the same run, at most, by applications a second."""
 AIM_OTHER_RATIO = 0.95
 """Onward's applications per CPU-second, over those of the other version of ``--against``."""
+AIM_OTHER_LATENCY = 1.05
+"""Onward's latency, over that of the other version of ``--against``, at most."""
 LEAST_SNAPSHOTS = 2.0
 """In a measured part, so that one was taken in the midst of it and not at its edge."""
 PERCENTILES = {"p50": 50.0, "p99": 99.0, "p99.9": 99.9}
@@ -72,6 +76,9 @@ class Args(face.Args):
     warm_up: int = field(default=1000, metadata={"quick": 200, "help": "applications before the measured ones"})
     rates: tuple[int, ...] = field(default=(500,), metadata={"help": "applications a second of the latency runs"})
     latency_seconds: float = field(default=20.0, metadata={"quick": 2.0, "help": "length of a latency run"})
+    windows: int = field(
+        default=10, metadata={"quick": 1, "help": "latency runs of each version, in turn, with --against"}
+    )
     snapshot_seconds: float = field(
         default=2.0, metadata={"quick": 0.1, "help": "from one snapshot of the worker's ledger to the next"}
     )
@@ -180,16 +187,24 @@ def _contenders(broker: Broker) -> list[str]:
     return [name for name in COMMANDS if name != OTHER and (name != QUIX or not reason)]
 
 
+class _Window(NamedTuple):
+    """A latency run: percentiles in seconds, in the order of ``PERCENTILES``, and CPU-seconds an application."""
+
+    percentiles: list[float]
+    cpu_seconds: float
+
+
 @dataclass
 class Measurements:
     """What was measured, by contender: the throughput runs, and latency percentiles in seconds by rate.
 
     ``snapshots`` are those that Onward has taken in each measured part, ``fixed_work`` is the machine's speed before
-    each run.
+    each run. ``paired`` are the windows of two versions, by rate.
     """
 
     usages: dict[str, list[Usage]] = field(default_factory=dict)
     waits: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    paired: dict[int, dict[str, list[_Window]]] = field(default_factory=dict)
     snapshots: dict[str, list[int]] = field(default_factory=dict)
     fixed_work: list[float] = field(default_factory=list)
 
@@ -232,8 +247,11 @@ def pipeline(args: Args) -> Iterator[Row]:
                 if args.against:
                     _write_other_load(arena, seed, args.data)
                 _race(arena, names, args, seed, found)
+            if args.against:
+                found.paired = {rate: _paired_windows(arena, args, rate) for rate in args.rates}
     if args.against:
         yield from _pair_rows(found.usages, args.applications)
+        yield from _window_rows(found.paired)
     else:
         yield from _throughput_rows(found.usages, args.applications)
         yield from _latency_rows(found.waits)
@@ -286,6 +304,26 @@ def _latencies(arena: Arena, contender: Contender, args: Args, measurements: Mea
     return found
 
 
+def _paired_windows(arena: Arena, args: Args, rate: int) -> dict[str, list[_Window]]:
+    """The windows of two versions that both run, in turn: other load on the machine affects both."""
+    found: dict[str, list[_Window]] = {ONWARD: [], OTHER: []}
+    with ExitStack() as stack:
+        running = {
+            name: stack.enter_context(arena.running(name, f"{name.replace(' ', '-')}-at-{rate}")) for name in found
+        }
+        for number in range(args.windows):
+            records = arena.load.applications(f"at-{rate}-{number}", range(round(rate * args.latency_seconds)))
+            for name, contender in running.items():
+                before = contender.cpu_seconds()
+                waits = latencies(contender.run_topics, records, rate)
+                cpu_seconds = (contender.cpu_seconds() - before) / len(records)
+                window = _Window(np.percentile(waits, list(PERCENTILES.values())).tolist(), cpu_seconds)
+                found[name].append(window)
+                p50, p99, _ = (1000 * seconds for seconds in window.percentiles)
+                progress(f"{name} at {rate}/s: p50 {p50:.1f}, p99 {p99:.1f} ms, {1e6 * cpu_seconds:.0f} us of CPU")
+    return found
+
+
 def _throughput_rows(usages: dict[str, list[Usage]], count: int) -> Iterator[Row]:
     wall = {name: median(count / usage.seconds for usage in of) for name, of in usages.items()}
     cpu = {name: median(count / usage.cpu_seconds for usage in of) for name, of in usages.items()}
@@ -319,6 +357,28 @@ def _pair_rows(usages: dict[str, list[Usage]], count: int) -> Iterator[Row]:
         yield Row(f"{ONWARD}, by its CPU, pair {number}", own, "/CPU-s", reference=other)
     ratio = median(own / other for own, other in pairs)
     yield Row(f"{ONWARD} / {OTHER}, by CPU", ratio, "x", reference=1.0, aim=AIM_OTHER_RATIO)
+
+
+def _window_rows(paired: dict[int, dict[str, list[_Window]]]) -> Iterator[Row]:
+    """The medians over the windows of both versions, and the median of the ratios of windows that follow each other."""
+    for rate, windows in paired.items():
+        own, other = windows[ONWARD], windows[OTHER]
+        for index, percentile in enumerate(PERCENTILES):
+            pairs = [(one.percentiles[index], two.percentiles[index]) for one, two in zip(own, other, strict=True)]
+            aim = AIM_OTHER_LATENCY if percentile != "p99.9" else None
+            yield from _paired(f"{percentile} at {rate}/s", pairs, "s", aim)
+        yield from _paired(
+            f"CPU an application at {rate}/s",
+            [(1e6 * one.cpu_seconds, 1e6 * two.cpu_seconds) for one, two in zip(own, other, strict=True)],
+            "us",
+        )
+
+
+def _paired(what: str, pairs: Sequence[tuple[float, float]], unit: str, aim: float | None = None) -> Iterator[Row]:
+    own, other = (median(values) for values in zip(*pairs, strict=True))
+    yield Row(f"{ONWARD}, {what}", own, unit, reference=other, better="lower")
+    ratio = median(one / two for one, two in pairs)
+    yield Row(f"{ONWARD} / {OTHER}, {what}", ratio, "x", reference=1.0, aim=aim, better="lower")
 
 
 if __name__ == "__main__":

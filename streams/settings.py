@@ -246,7 +246,8 @@ class WorkerSettings(BrokerSettings):
         0.01,
         ge=0,
         le=1,
-        description="Pause between two fetches from a broker that returned records, so that more gather.",
+        description="Longest pause between two fetches from a broker that returned records, so that more gather; it "
+        "ends when the worker has nothing to do.",
     )
     chunk_records: int = Field(
         500, ge=1, le=100_000, description="Most records of a partition that a handler gets at once (a chunk)."

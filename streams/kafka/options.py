@@ -36,10 +36,10 @@ class KafkaOptions:
 
     ``chunk_records`` bounds the records of a chunk. ``group_instance_id`` makes the worker a static member: a restart
     within ``session_timeout_ms`` moves no partitions. ``connect_timeout_ms`` bounds the wait for a broker at the start,
-    ``delivery_timeout_ms`` the wait of a publish for its acknowledgements. ``fetch_pause_ms`` is the pause before the
-    next fetch from a broker that has just returned records. ``max_end_offset_age_ms`` is how old, beyond two fetches,
-    an end of a partition may be from which its lag is told. ``max_batch_bytes`` is the most that a batch of records may
-    unpack to.
+    ``delivery_timeout_ms`` the wait of a publish for its acknowledgements. ``fetch_pause_ms`` is the longest pause
+    before the next fetch from a broker that has just returned records, while these are being handled.
+    ``max_end_offset_age_ms`` is how old, beyond two fetches, an end of a partition may be from which its lag is told.
+    ``max_batch_bytes`` is the most that a batch of records may unpack to.
     """
 
     brokers: tuple[str, ...]

@@ -19,6 +19,8 @@ from onward.benchmarks.pipeline import (
     _latency_rows,
     _pair_rows,
     _throughput_rows,
+    _Window,
+    _window_rows,
     pipeline,
 )
 
@@ -65,6 +67,17 @@ def test_versions_are_compared_pair_by_pair():
     *pairs, ratio = _pair_rows(usages, 100)
     assert [(row.value, row.reference) for row in pairs] == [(50, 100), (25, 25), (100, pytest.approx(100 / 3))]
     assert (ratio.value, ratio.reached) == (1.0, True)
+
+
+def test_latencies_of_versions_are_compared_window_by_window():
+    own = [_Window([0.01, 0.04, 0.05], 1e-4), _Window([0.03, 0.9, 1.0], 3e-4), _Window([0.02, 0.02, 0.05], 2e-4)]
+    other = [_Window([0.02, 0.04, 0.05], 2e-4), _Window([0.03, 0.3, 1.0], 1e-4), _Window([0.05, 0.05, 0.1], 2e-4)]
+    rows = {row.name: row for row in _window_rows({500: {ONWARD: own, OTHER: other}})}
+    assert rows[f"{ONWARD}, p50 at 500/s"].value == 0.02
+    assert rows[f"{ONWARD}, p50 at 500/s"].reference == 0.03
+    ratios = [rows[f"{ONWARD} / {OTHER}, {what} at 500/s"] for what in ("p50", "p99", "CPU an application")]
+    assert [row.value for row in ratios] == [0.5, 1.0, 1.0]
+    assert [row.reached for row in ratios] == [True, True, None]
 
 
 @pytest.mark.kafka

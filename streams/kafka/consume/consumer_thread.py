@@ -72,7 +72,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         await super().on_start()
         consumer, transport = self._ensure_consumer(), self._worker_transport
         report_to_lease(consumer._coordinator, transport.lease, transport.owner.is_stopping)
-        throttle_fetches(consumer._fetcher, transport.options.fetch_pause_ms / 1000)
+        throttle_fetches(consumer._fetcher, transport.options.fetch_pause_ms / 1000, lambda: transport.owner.is_idle())
 
     async def _fetch_records(self, *args: Any, **kwargs: Any) -> Any:
         self._budget.renew()

@@ -31,6 +31,9 @@ class PartitionOwner(Protocol):
     def fail(self, error: BaseException) -> None:
         """End the worker with this error. Called in the worker's loop."""
 
+    def is_idle(self) -> bool:
+        """Whether no chunk is queued or in progress. May be called in any thread."""
+
     def is_stopping(self) -> bool:
         """Whether the worker is about to end. May be called in any thread."""
 

@@ -28,6 +28,11 @@ class PartitionQueues:
         self._queues: dict[Hashable, deque[Chunk]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no chunk is queued or in progress."""
+        return not self._queues
+
     def put(self, key: Hashable, chunk: Chunk) -> None:
         """Add a chunk to the queue of this key."""
         queue = self._queues.get(key)
