@@ -6,6 +6,7 @@ and labelled by a random linear rule. With one, the rows of ``credit.csv`` are u
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
 import time
@@ -22,6 +23,8 @@ from sklearn.linear_model import LogisticRegression
 
 from onward.agents.goals import Threshold
 from onward.agents.scores import LinearScore
+from onward.schemas.draft import draft_spec
+from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, Model, Value
 from onward.schemas.headers import cloud_event_headers
@@ -34,12 +37,15 @@ from onward.streams.programs.assembly import address_of
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
+from onward.streams.programs.training.train import train
 from onward.streams.records import Headers
 
 _encode = msgspec.json.Encoder().encode
 
 PEOPLE = 6000
 """Number of different applicants. Further applications repeat them under new names."""
+DRAFTED_ROWS = 6000
+"""Rows of the file from which a program is drafted, and on which its forest is trained."""
 
 
 class InputRecord(NamedTuple):
@@ -117,8 +123,7 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
     """Write the program into a new folder; raise ``UsageError`` when the data cannot be used."""
     folder.mkdir(parents=True)
     path = folder / "credit.yaml"
-    packaged = resources.files("onward.environments") / "specs" / "credit.yaml"
-    path.write_text((shape or Shape()).spec(re.sub(r"(?m)^words: .*\n", "", packaged.read_text())))
+    path.write_text((shape or Shape()).spec(_packaged()))
     spec = load_spec(path).spec
     codec, random = FeatureCodec(spec), np.random.default_rng(seed)
     count = max(2 * PEOPLE, 3 * spec.candidates)
@@ -141,6 +146,39 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
         metrics={},
     )
     return Load(path, spec.program, rejected)
+
+
+def write_drafted_load(folder: Path, seed: int, data: Path | None) -> Load:
+    """Write the program that a new user gets: as ``spec draft`` writes it, with the forest that ``train`` trains.
+
+    The data are those of ``write_load``, and what may change is answered as the packaged spec has it. The folder is
+    new. Raises ``UsageError`` when the data cannot be used.
+    """
+    folder.mkdir(parents=True)
+    (folder / "packaged.yaml").write_text(_packaged())
+    packaged = load_spec(folder / "packaged.yaml").spec
+    codec, random = FeatureCodec(packaged), np.random.default_rng(seed)
+    rows, labels = (
+        _generated(packaged, codec, random, DRAFTED_ROWS) if data is None else _read(data / "credit.csv", packaged)
+    )
+    file, path, label = folder / "loans.csv", folder / "loans.yaml", packaged.label.name
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, [*rows[0], label])
+        writer.writeheader()
+        writer.writerows(
+            [{**row, label: int(good)} for row, good in zip(rows[:DRAFTED_ROWS], labels[:DRAFTED_ROWS], strict=True)]
+        )
+    mutable = {feature.name: feature.mutable for feature in packaged.features}
+    path.write_text(draft_spec(file, label, Decisions(Answers(label={label: 1}, mutable=mutable))).text)
+    loaded = load_spec(path)
+    train(file, loaded, Path(address_of(loaded)).parent, estimator="random_forest", seed=seed)
+    return rejected_by_all(Load(path, loaded.spec.program, rows[:PEOPLE]), [folder / "model"])
+
+
+def _packaged() -> str:
+    """The packaged credit spec, without the words of its texts."""
+    packaged = resources.files("onward.environments") / "specs" / "credit.yaml"
+    return re.sub(r"(?m)^words: .*\n", "", packaged.read_text())
 
 
 def write_moved_model(load: Load, folder: Path, distance: float, seed: int) -> None:
