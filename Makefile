@@ -201,6 +201,9 @@ bench-durable: install ## rounds with limited places: make bench-durable ARGS="-
 bench-robust: install ## robust recourse and promises: make bench-robust DATA=DIR ARGS="--instances FILE.npz" or ARGS="--parts speed"
 	$(BIN)/python -m onward.benchmarks.robust $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/robust.json
 
+bench-workers: install ## what one, two and three workers do: make bench-workers DATA=DIR ARGS="--applications 2000"
+	$(BIN)/python -m onward.benchmarks.workers $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/workers.json
+
 bench-pear: install ## PEAR's tables and figures: make bench-pear ARGS="--users FILE.npz" or ARGS="--parts table1,figure3"
 	$(BIN)/python -m onward.benchmarks.pear --figures build/benchmarks/pear $(ARGS) --json build/benchmarks/pear.json
 

@@ -1,42 +1,40 @@
-"""Two workers against one, on a real Kafka: the gain of a second worker, and the cost of sharing.
+"""One, two and three workers of a program as it is drafted, on a real Kafka: what each of them does, and how fast.
 
-An application must not take more processor time because two workers share the partitions. Two are twice as fast only
-where each of them and the broker have a core of their own; elsewhere the ratio depends on the spare capacity.
+All applications are on the broker before a team reads one. A team shares the journal's partitions, and each answers the
+people of the shards in its own. Several are faster only where each of them and the broker have a core of their own; the
+processor time of the busiest worker is how long the team takes there.
 """
 
 from __future__ import annotations
 
-import logging
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
-from statistics import median
-
-from confluent_kafka import ConsumerGroupState, KafkaException
-from confluent_kafka.admin import AdminClient
+from typing import NamedTuple
 
 from onward.benchmarks import face
 from onward.benchmarks.arena import onward_worker
-from onward.benchmarks.arena.broker import PARTITIONS, Broker, start_broker
-from onward.benchmarks.arena.contender import Contender, RunTopics, Usage
-from onward.benchmarks.arena.load import Load, Shape, write_load
+from onward.benchmarks.arena.broker import Broker, start_broker
+from onward.benchmarks.arena.contender import Contender, RunTopics
+from onward.benchmarks.arena.load import Load, write_drafted_load
 from onward.benchmarks.face import Row, progress
-from onward.streams.errors import OnwardError
-from onward.streams.ingest.partitioning import partition_of
-from onward.streams.journal.entries import journal_key
+from onward.streams.errors import BrokerError, OnwardError
+from onward.streams.kafka.admin.owners import members
 from onward.streams.topics import plan
 from onward.tests.support.kafka_cluster import unavailable
 from onward.tests.support.process import WatchedProcess
 
-TEAMS = (1, 2)
-WARM_UP = 2000
+TEAMS = (1, 2, 3)
+PARTITIONS = 6
+"""As many as docs/operations.md creates."""
+WARM_UP = 200
 AIM_COST_RATIO = 1.1
+"""The processor time of an application in a team, over that of a worker alone, at most."""
 _POLL_SECONDS = 0.1
-_REPLY_SECONDS = 2.0
 _STALL_SECONDS = 60.0
 
 
@@ -44,95 +42,120 @@ _STALL_SECONDS = 60.0
 class Args(face.Args):
     """The command line."""
 
-    applications: int = field(default=40_000, metadata={"quick": 3000, "help": "applications of a run"})
-    repeats: int = field(default=3, metadata={"quick": 1, "help": "runs of each team"})
+    applications: int = field(default=10_000, metadata={"quick": 500, "help": "applications to catch up with"})
+    shards: int = field(default=0, metadata={"help": "shards of the program (default: as drafted)"})
+
+
+class Share(NamedTuple):
+    """What one worker did: the applications that it answered, and its processor time."""
+
+    applications: int
+    cpu_seconds: float
+
+
+class Team(NamedTuple):
+    """The seconds that a team took, and what each worker did, the busiest first."""
+
+    seconds: float
+    shares: Sequence[Share]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The processor time of all."""
+        return sum(share.cpu_seconds for share in self.shares)
 
 
 def workers(args: Args) -> Iterator[Row]:
-    """All figures of one run."""
+    """The figures of every team."""
     if reason := unavailable():
         progress(f"all is left out: {reason}")
         return
-    usages: dict[int, list[Usage]] = {size: [] for size in TEAMS}
+    teams: dict[int, Team] = {}
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
-        load = write_load(folder / "program", args.seeds[0], args.data, Shape(even_name(PARTITIONS), shards=PARTITIONS))
+        load = write_drafted_load(folder / "program", args.seeds[0], args.data)
+        if args.shards:
+            divide(load.spec, args.shards)
         with start_broker(folder, "real") as broker:
-            for repeat in range(args.repeats):
-                for size in TEAMS:
-                    usage = _run(broker, load, folder, size, f"{size}-{repeat}", args.applications)
-                    usages[size].append(usage)
-                    cost = usage.cpu_seconds / args.applications * 1e6
-                    progress(f"{size}: {args.applications / usage.seconds:,.0f} a second, {cost:.1f} us CPU each")
-    yield from _rows(usages, args.applications)
+            for size in TEAMS:
+                teams[size] = team = _run(broker, load, folder, size, args.applications)
+                did = ", ".join(f"{share.applications} in {share.cpu_seconds:.1f} s" for share in team.shares)
+                progress(f"{size} at work: {team.seconds:.1f} s by the clock; of CPU {did}")
+    yield from rows(teams, args.applications)
 
 
-def even_name(partitions: int) -> str:
-    """Return a program name whose shards, one for each journal partition, go to different partitions."""
-    for number in count():
-        name = f"credit-{number}"
-        if len({partition_of(journal_key(name, shard), partitions) for shard in range(partitions)}) == partitions:
-            return name
-    raise AssertionError("some name does")
+def divide(spec: Path, shards: int) -> None:
+    """Write another number of shards into a spec."""
+    text = re.sub(r"(?m)^shards: .*\n", "", spec.read_text())
+    spec.write_text(f"{text}shards: {shards}\n")
 
 
-def _run(broker: Broker, load: Load, folder: Path, size: int, run: str, number: int) -> Usage:
+def _run(broker: Broker, load: Load, folder: Path, size: int, number: int) -> Team:
     """One team on new topics, warmed up."""
-    run_topics = RunTopics(broker, f"workers-{run}")
+    run_topics = RunTopics(broker, f"workers-{size}", PARTITIONS)
     broker.create(plan(run_topics.topics, PARTITIONS, 1))
-    names = [f"{run_topics.name}-{worker}" for worker in range(size)]
-    processes = [
-        WatchedProcess(
-            onward_worker.COMMAND,
-            folder / f"{name}.log",
-            onward_worker.settings(run_topics, load.spec, folder / f"{name}-state"),
-        )
-        for name in names
-    ]
-    with Contender(f"team of {size}", run_topics, processes) as contender:
-        _wait_for_shares(run_topics, size)
+    processes = {f"worker-{one}": _worker(run_topics, load, folder, f"worker-{one}") for one in range(size)}
+    with Contender(f"team of {size}", run_topics, list(processes.values())) as contender:
+        _partitions(run_topics, size)
         run_topics.send(load.applications("warm-up", range(WARM_UP)))
         contender.reach(WARM_UP)
+        own, answered = _partitions(run_topics, size), run_topics.answered()
         with contender.suspended():
             run_topics.send(load.applications("a", range(number)))
-        return contender.reach(WARM_UP + number)
+            before = {name: process.cpu_seconds() for name, process in processes.items()}
+        seconds = contender.reach(WARM_UP + number).seconds
+        shares = [
+            Share(
+                sum(run_topics.answered()[at] - answered[at] for at in own[name]), process.cpu_seconds() - before[name]
+            )
+            for name, process in processes.items()
+        ]
+    if (total := sum(share.applications for share in shares)) != number:
+        raise OnwardError(f"{total} of {number} applications were answered by the workers that had the partitions")
+    return Team(seconds, sorted(shares, key=lambda share: -share.cpu_seconds))
 
 
-def _wait_for_shares(run_topics: RunTopics, size: int) -> None:
-    """Return when every worker has its partitions; raise ``OnwardError`` when that takes too long."""
+def _worker(run_topics: RunTopics, load: Load, folder: Path, name: str) -> WatchedProcess:
+    own = f"{run_topics.name}-{name}"
+    settings = onward_worker.settings(run_topics, load.spec, folder / f"{own}-state")
+    member = {"ONWARD_GROUP_INSTANCE_ID": name}
+    return WatchedProcess(onward_worker.COMMAND, folder / f"{own}.log", settings | member)
+
+
+def _partitions(run_topics: RunTopics, size: int) -> Mapping[str, Sequence[int]]:
+    """The journal partitions of every worker, when each has some; raise ``OnwardError`` where that takes too long."""
     deadline = time.monotonic() + _STALL_SECONDS
-    admin = AdminClient(run_topics.broker.options().confluent(), logger=logging.getLogger("librdkafka"))
     while time.monotonic() < deadline:
-        shares = _shares(admin, run_topics.name)
-        if len(shares) == size and all(shares):
-            return
+        found = _assigned(run_topics)
+        if len(found) == size and all(found.values()):
+            return found
         time.sleep(_POLL_SECONDS)
     raise OnwardError(f"the partitions were not shared by {size} workers within {_STALL_SECONDS:g} s")
 
 
-def _shares(admin: AdminClient, group: str) -> list[int]:
-    """Return the number of partitions of every member; empty while the group is not stable or cannot be described."""
+def _assigned(run_topics: RunTopics) -> Mapping[str, Sequence[int]]:
+    journal = run_topics.topics.journal
     try:
-        # A broker without any group does not answer.
-        found = admin.describe_consumer_groups([group], request_timeout=_REPLY_SECONDS)[group].result()
-    except KafkaException:
-        return []
-    if found.state != ConsumerGroupState.STABLE:
-        return []
-    return [len(member.assignment.topic_partitions) for member in found.members]
+        workers = members(run_topics.group_options())
+    except BrokerError:
+        return {}  # A broker that has never had a group does not answer.
+    return {one.name: [number for topic, number in one.partitions if topic == journal] for one in workers}
 
 
-def _rows(usages: Mapping[int, Sequence[Usage]], number: int) -> Iterator[Row]:
-    one, two = TEAMS
-    cost = {size: median(usage.cpu_seconds for usage in of) / number * 1e6 for size, of in usages.items()}
-    rate = {size: number / median(usage.seconds for usage in of) for size, of in usages.items()}
-    for size in TEAMS:
-        yield Row(f"an application, {size} at work", cost[size], "us CPU", reference=cost[one], better="lower")
-    ratio = cost[two] / cost[one]
-    yield Row("two against one, CPU", ratio, "x", reference=1.0, aim=AIM_COST_RATIO, better="lower")
-    for size in TEAMS:
-        yield Row(f"by the clock, {size} at work", rate[size], "/s", reference=rate[one])
-    yield Row("two against one, by the clock", rate[two] / rate[one], "x", reference=1.0)
+def rows(teams: Mapping[int, Team], number: int) -> Iterator[Row]:
+    """The rows of all teams, each held against a worker alone."""
+    alone = teams[TEAMS[0]]
+    for size, team in teams.items():
+        label = f"{size} at work"
+        yield Row(f"{label}: to catch up", team.seconds, "s", reference=alone.seconds, better="lower")
+        for rank, share in enumerate(team.shares, 1):
+            yield Row(f"{label}, number {rank}: applications", share.applications, "")
+            yield Row(f"{label}, number {rank}: CPU", share.cpu_seconds, "s")
+        busiest = alone.cpu_seconds / team.shares[0].cpu_seconds
+        yield Row(f"{label}: faster where each has a core", busiest, "x", reference=float(size))
+        cost, least = team.cpu_seconds / number * 1e6, alone.cpu_seconds / number * 1e6
+        aim = AIM_COST_RATIO * least if size > 1 else None
+        yield Row(f"{label}: an application", cost, "us CPU", reference=least, aim=aim, better="lower")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
-from onward.benchmarks.truth import asked, instances
+from onward.benchmarks.truth import asked, instances, shards
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
 from onward.benchmarks.truth.conditions import StudiedConditions
@@ -32,7 +32,7 @@ from onward.streams.errors import OnwardError, UsageError
 
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
-PARTS = ("choices", "improvement", "asked", "instances")
+PARTS = ("choices", "improvement", "shards", "asked", "instances")
 SEPARATOR = "; "
 MARGIN = re.compile(r"0?\.\d+|0")
 NO_MARGIN = ("0", "0.0")
@@ -57,7 +57,8 @@ class Args(face.Args):
     parts: tuple[str, ...] = field(
         default=("choices",),
         metadata={
-            "help": "choices: learners; improvement: options that are to help; asked: plans after a few questions; "
+            "help": "choices: learners; improvement: options that are to help; shards: what several "
+            "learners lose; asked: plans after a few questions; "
             "instances: learners with recourse instances"
         },
     )
@@ -92,6 +93,9 @@ def worlds(args: Args) -> Iterator[Row]:
     for name in available(args.worlds, args.data) if "improvement" in args.parts else ():
         yield from _mean_figures(partial(_improvement, name, args), args.seeds)
 
+    for name in available(args.worlds, args.data) if "shards" in args.parts else ():
+        yield from _mean_figures(partial(_shards, name, args), args.seeds)
+
     for name in available(args.worlds, args.data) if "asked" in args.parts else ():
         yield from _mean_figures(partial(_asked, name, args), args.seeds)
 
@@ -104,6 +108,12 @@ def _improvement(name: str, args: Args, seed: int) -> Iterator[Figure]:
     """What options lead to that are to help in one world."""
     base = setting(name, args.data, args.model, seed, args.rows)
     return figures(Trials(base, args.people, args.model), name)
+
+
+def _shards(name: str, args: Args, seed: int) -> Iterator[Figure]:
+    """What several learners lose in one world."""
+    base = setting(name, args.data, args.model, seed, args.rows)
+    return shards.figures(Trials(base, args.people, args.model), name)
 
 
 def _asked(name: str, args: Args, seed: int) -> Iterator[Figure]:

@@ -9,6 +9,7 @@ with Contender("raw aiokafka", run_topics, [WatchedProcess(command, log)]) as co
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ from onward.benchmarks.arena.broker import PARTITIONS, Broker
 from onward.benchmarks.arena.load import InputRecord
 from onward.streams.errors import BrokerError, OnwardError
 from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import Topics
 from onward.tests.support.process import WatchedProcess
 
@@ -43,8 +45,9 @@ class Usage(NamedTuple):
 class RunTopics:
     """The topics of one run on the shared broker. Every contender uses applications and recourse."""
 
-    def __init__(self, broker: Broker, name: str) -> None:
+    def __init__(self, broker: Broker, name: str, partitions: int = PARTITIONS) -> None:
         self.broker = broker
+        self.partitions = partitions
         self.topics = Topics(prefix=f"{name}.")
         self.name = name
 
@@ -54,14 +57,28 @@ class RunTopics:
             for key, value, headers in records:
                 writer.send(self.topics.applications, value, key=key, headers=headers)
 
+    def group_options(self) -> KafkaOptions:
+        """Return the options of the group of the run's workers."""
+        return dataclasses.replace(self.broker.options(), group=self.name)
+
+    def answered(self) -> list[int]:
+        """Return the records in each partition of the output topic, from end offsets."""
+        with self._ends() as ends:
+            return ends()
+
     @contextmanager
     def counting(self) -> Iterator[Callable[[], int]]:
-        """Return a function that counts the records in the output topic, from end offsets."""
+        """Return a function that counts the records in the output topic."""
+        with self._ends() as ends:
+            yield lambda: sum(ends())
+
+    @contextmanager
+    def _ends(self) -> Iterator[Callable[[], list[int]]]:
         settings = {**self.broker.options().confluent(), "group.id": "counting", "enable.auto.commit": False}
         consumer = confluent_kafka.Consumer(settings)
-        places = [confluent_kafka.TopicPartition(self.topics.recourse, number) for number in range(PARTITIONS)]
+        places = [confluent_kafka.TopicPartition(self.topics.recourse, number) for number in range(self.partitions)]
         try:
-            yield lambda: sum(_end(consumer, place) for place in places)
+            yield lambda: [_end(consumer, place) for place in places]
         finally:
             consumer.close()
 

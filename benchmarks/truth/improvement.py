@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,21 +14,17 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates import Space
 from onward.agents.candidates.search import Search
-from onward.agents.choices import Pick, Pull
 from onward.agents.choices.protoar import ProtoAR
 from onward.agents.choices.residual import Residual
 from onward.agents.costs import L1
 from onward.agents.improvement import Improvement, LabelPrior
 from onward.agents.objective import Objective
-from onward.agents.options import Options
 from onward.agents.sigmoid import sigmoid
 from onward.benchmarks.truth.aims import AUTO, Aims
 from onward.benchmarks.truth.conditions import StudiedConditions
 from onward.benchmarks.truth.play import WINDOW, Game, Offered, offer, play
 from onward.benchmarks.truth.settings import Setting
 from onward.environments.truth import Conditions, TruthWorld
-from onward.streams.engine.sharing.evidence import SharedEvidence
-from onward.streams.engine.sharing.increment import CADENCE
 from onward.streams.programs.objective import EFFORT
 from onward.streams.programs.space import space_of
 
@@ -59,8 +55,6 @@ AIMS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     }
 )
 """Means over seeds 6 and above, at most two changes where nothing else is said."""
-SHARDS, MOST_LOST_BY_SHARDS = 4, 0.015
-"""Learners that share what they learn, and what they may lose against one that learns of everybody."""
 MOST_BEYOND, MOST_LOST, MORE_MS = 0.08, -0.005, {"forest": 2.0, "logistic": 1.0}
 """How far stated rewards may be from true ones, what learning may cost where nothing is to be learned, and by how many
 milliseconds a person the search may be slower than the search for the cheapest options."""
@@ -83,55 +77,6 @@ class Unlearned(Residual):
 
     def update(self, *_: object) -> None:
         """Learn nothing."""
-
-
-class Shards(Residual):
-    """Shards that serve people in turn, each with a learner. It has itself learned what they have told each other."""
-
-    name = "shards"
-    cadence: float = CADENCE
-
-    def equip(self, **artefacts: Any) -> None:
-        """Give every learner what it needs."""
-        super().equip(**artefacts)
-        self._shards = [Residual(self.points, self.window, arm_sd=self.arm_sd) for _ in range(SHARDS)]
-        self._shared, self._untold, self._steps = SharedEvidence(), [0] * SHARDS, 0
-        self._shared.learner, self._shared.preferences = self, None
-        for learner in self._shards:
-            learner.equip(**artefacts)
-
-    def select(
-        self,
-        options: Options,
-        max_options: int,
-        random: Callable[[], np.random.Generator],
-        *,
-        every: bool = False,
-        second_way: bool = False,
-    ) -> tuple[Pick, ...]:
-        """Let the next shard serve a person."""
-        learner = self._shards[self._steps % SHARDS]
-        self._steps += 1
-        return learner.select(options, max_options, random, every=every, second_way=second_way)
-
-    def update(self, pull: Pull, reward: float) -> None:
-        """Let the pull's shard learn, and tell the others when it has learned so many outcomes."""
-        own = self._shards[pull.step % SHARDS]
-        own.update(pull, reward)
-        self._untold[pull.step % SHARDS] += 1
-        if self._untold[pull.step % SHARDS] >= self.cadence:
-            self._untold[pull.step % SHARDS] = 0
-            evidence = self._shared.take(own, None)
-            for other in self._shards:
-                if other is not own:
-                    other.add(evidence)
-
-
-class Apart(Shards):
-    """Shards that tell each other nothing."""
-
-    name = "apart"
-    cadence = np.inf
 
 
 class Trials:
@@ -178,6 +123,14 @@ class Trials:
             aim = self.aims.of(AUTO, Search.name, self.improvement, changes)
             self._offers[changes] = offer(Search, self.plain, aim, self.objective, changes)
         return self._offers[changes]
+
+    @cached_property
+    def main_feature(self) -> str:
+        """The feature whose change helps most in the most options of two changes."""
+        outlook = self.offered(2).batch.outlook
+        assert outlook is not None, "options that are to help have an outlook"
+        features = [feature.name for feature in self.plain.codec.features]
+        return features[int(np.bincount(outlook.effects.argmax(axis=1)).argmax())]
 
     def space(self, changes: int) -> Space:
         """What people may change, at most so many features."""
@@ -237,30 +190,17 @@ def _before(trials: Trials, world: TruthWorld, data: str, effort: int) -> Figure
 def _learned(trials: Trials, data: str) -> Iterator[Figure]:
     """What learning adds to what is expected before any outcome."""
     offered = trials.offered(2)
-    outlook, aims = offered.batch.outlook, AIMS["learner minus prior main-inert"]
-    assert outlook is not None, "options that are to help have an outlook"
-    features = [feature.name for feature in trials.plain.codec.features]
-    main = features[int(np.bincount(outlook.effects.argmax(axis=1)).argmax())]
+    aims = AIMS["learner minus prior main-inert"]
     for name, conditions in WORLDS.items():
         world = trials.world(1.0, conditions)
         if name == "main-inert":
-            world.make_inert(main)
+            world.make_inert(trials.main_feature)
         game = Game.of(world, offered)
         gain = trials.reward(game, trials.learner(2)) - trials.reward(
             game, Unlearned(offered.arms, WINDOW, optimism=0.0, arm_sd=0.0)
         )
         aim = {"still": MOST_LOST, "main-inert": aims.get(data)}.get(name)
         yield Figure(f"learner minus prior {name} {data}", gain, aim)
-        if name == "main-inert":
-            yield from _shards(trials, game, data)
-
-
-def _shards(trials: Trials, game: Game, data: str) -> Iterator[Figure]:
-    """What is lost where shards serve people in turn: by one learner against several that share, and that do not."""
-    one = trials.reward(game, trials.learner(2))
-    shared, apart = (trials.reward(game, kind(game.offered.arms, WINDOW, arm_sd=0.0)) for kind in (Shards, Apart))
-    yield Figure(f"shards={SHARDS} {data}", one - shared, MOST_LOST_BY_SHARDS, "lower")
-    yield Figure(f"shards={SHARDS} apart {data}", one - apart, None, "lower")
 
 
 def _time(trials: Trials, data: str) -> Figure:

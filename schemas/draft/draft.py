@@ -55,6 +55,11 @@ policy:
   # margin: 0        # how far above the threshold options score; auto: as far as makes 9 of 10 last, if it costs little
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
 """
+SHARDS = """\
+# The parts of the program that workers share out, 24 so that six partitions have some; the number cannot change later.
+# Their learners tell each other what they learn. Write 1 with a promise, capacity, or a choice that tells nothing.
+shards: 24
+"""
 NO_CONSTRAINTS = "# constraints: {{max_changes: {most}}}  # the most features that an option changes\n"
 PROMISE = """\
 # promise: {kind: retrains}  # in place of lasting and a margin: says how many models of other data accept an option
@@ -120,6 +125,7 @@ def draft_spec(
         drafted_label.line(),
         f"# Left out: {unlabelled:,} of {len(every.lines):,} rows, whose label is not given.\n" if unlabelled else "",
         _model([name for name, feature in features.items() if feature.direction.is_personal]),
+        SHARDS,
         POLICY,
         relations(numbers, fixed).lines(most) or NO_CONSTRAINTS.format(most=most),
         PROMISE,

@@ -18,12 +18,13 @@ from rich.table import Column, Table
 
 from ..kafka.admin.beginnings import Beginning, beginnings
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
-from ..kafka.admin.owners import partition_owners
+from ..kafka.admin.owners import members
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
 from ..settings import StatusSettings
 from ..topics import Topics
+from .display.idle_workers import IdleWorker, idle_workers
 from .display.rewards import features_table, rewards_table
 from .display.words import right
 from .flags.parsing import parse_settings
@@ -71,15 +72,17 @@ def run(args: Sequence[str]) -> int:
     options = replace(connection(settings), group=settings.group)
     offsets_now = partition_offsets(options, names, of_group=True)
     cut = beginnings(options, (offsets for offsets in offsets_now if offsets.topic == topics.journal))
-    owners = partition_owners(options)
+    workers = members(options)
+    idle = idle_workers(workers, offsets_now, topics)
+    owners = {at: worker.name for worker in workers for at in worker.partitions}
     partitions = [_status(offsets, topics, ledgers, owners.get(offsets[:2])) for offsets in offsets_now]
     known = any(offsets.committed is not None for offsets in offsets_now)
     if settings.as_json:
         head = {"group": settings.group, "committed": known}
-        print(json.dumps({**head, **_as_json(partitions, cut, ledgers)}, indent=2))
+        print(json.dumps({**head, **_as_json(partitions, cut, idle, ledgers)}, indent=2))
     else:
         _print(partitions, ledgers)
-        for line in (*map(str, cut), *_ahead(ledgers, time.time_ns() // 1_000_000)):
+        for line in (*map(str, (*cut, *idle)), *_ahead(ledgers, time.time_ns() // 1_000_000)):
             print(line)
     if not known:
         print(
@@ -131,13 +134,17 @@ def _span(milliseconds: int) -> str:
 
 
 def _as_json(
-    partitions: Sequence[_PartitionStatus], cut: Iterable[Beginning], ledgers: Sequence[LedgerSummary]
+    partitions: Sequence[_PartitionStatus],
+    cut: Iterable[Beginning],
+    idle: Iterable[IdleWorker],
+    ledgers: Sequence[LedgerSummary],
 ) -> dict[str, object]:
     return {
         "topics": [
             {**partition.offsets._asdict(), "lag": partition.lag, "owner": partition.owner} for partition in partitions
         ],
         "journal_begins": [{"partition": own.partition, "offset": own.offset, "time_ms": own.time_ms} for own in cut],
+        "idle_workers": [worker._asdict() for worker in idle],
         "ledgers": [
             {
                 **ledger._asdict(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-ENGINE_VERSION: Final = 18
+ENGINE_VERSION: Final = 19
 """Counted up when the same journal gives other bytes. Versions of Onward before this number count as 0."""
 
 

@@ -43,7 +43,9 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:
-    """Settings that may leave most people without an option, or nobody the right to be forgotten, a line each."""
+    """Settings that may leave most people without an option, nobody the right to be forgotten, or shards without what
+    others know: a line each."""
+    yield from _apart(spec)
     if choices.registry[spec.policy.choice].variable_length:
         yield (
             f"choice `{spec.policy.choice}` keeps rows of people, so nobody can be erased: an event of `erasures` is "
@@ -56,6 +58,21 @@ def cautions(spec: ProgramSpec) -> Iterator[str]:
         yield (
             f"generator `{generator.name}` proposes rows of the data as they are, and {asked}: who finds no row that "
             "scores so high gets no option; `generator: search` looks for changes that do"
+        )
+
+
+def _apart(spec: ProgramSpec) -> Iterator[str]:
+    """What the shards of a program do not know of each other."""
+    choice = choices.registry[spec.policy.choice]
+    if spec.shards > 1 and choice.learns and not choice.additive:
+        yield (
+            f"`shards: {spec.shards}`: learners of choice `{choice.name}` tell each other nothing of outcomes, and "
+            "each has only those of its shard; `shards: 1`, or `choice: residual`"
+        )
+    if spec.shards > 1 and has_promise(spec):
+        yield (
+            f"`shards: {spec.shards}`: who comes back under another name of an application is often in another shard, "
+            "which knows nothing of their promise; `shards: 1`"
         )
 
 

@@ -55,7 +55,7 @@ REASONS: Mapping[str, str] = {
     "program": "another program is another name",
     "label": LEARNED,
     "policy": LEARNED,
-    "shards": "an application's shard follows from it, and each shard has a learner",
+    "shards": "the shard that knows an application follows from it; give new applications a program of another name",
     "decisions": "people who wait for a decision would never hear of one",
     "capacity": "rounds are numbered and their goal has learned by it",
     "promise": PROMISED,

@@ -9,7 +9,10 @@ from onward.agents.options import Options
 from onward.benchmarks import face
 from onward.benchmarks.truth.aims import Aims
 from onward.benchmarks.truth.baselines import Evenly, Thompson
+from onward.benchmarks.truth.improvement import WORLDS, Trials
+from onward.benchmarks.truth.play import WINDOW, Game
 from onward.benchmarks.truth.settings import setting
+from onward.benchmarks.truth.shards import Shards
 from onward.benchmarks.worlds import SEPARATOR, Args, tables, worlds
 from onward.environments.truth import Conditions
 from onward.streams.errors import UsageError
@@ -42,6 +45,22 @@ def test_learners_with_instances_play_arlim_s_worlds_and_those_where_improvement
     for name in names:
         assert all(0 < found[name + one] < found[f"{name}oracle"] < 1 for one in ("residual", "posterior", "beta"))
     assert found["instances loan distance oracle"] < found["instances loan arlim oracle"]
+
+
+def test_shards_that_tell_every_outcome_at_once_play_as_one_learner_does():
+    trials = Trials(setting("population", None, "logistic", 0, 600), 40, "logistic")
+    game, arms = Game.of(trials.plain, trials.offered(2)), trials.offered(2).arms
+    one = trials.reward(game, trials.learner(2))
+    for number, after, is_same in ((1, np.inf, True), (5, 1, True), (5, np.inf, False)):
+        shards = Shards(arms, WINDOW, arm_sd=0.0).divided(number, after)
+        assert (trials.reward(game, shards) == one) == is_same
+
+
+def test_what_shards_lose_is_told_for_every_world_beside_what_those_lose_that_share_nothing():
+    line = ["--parts", "shards", "--worlds", "population", "--people", "40", "--rows", "600", "--model", "logistic"]
+    names = [row.name for row in worlds(face.parse(Args, None, line))]
+    told = ("6 shards lose", "24 shards lose", "24 shards apart lose")
+    assert names == [f"{shards} {world} population" for world in WORLDS for shards in told]
 
 
 def test_the_tables_show_standard_errors_over_seeds(rows):

@@ -1,8 +1,8 @@
 """Increments: the shards of a program tell each other what they have learned.
 
-After every ``CADENCE`` outcomes and picks a shard tells the sums of what they taught. Shards in its journal partition
-learn it at once. For the others it is published, and ingest appends it to the journal partitions of all shards, where
-it is learned at its place. So what a shard knows follows from its journal alone.
+After every few outcomes and picks (``cadence``) a shard tells the sums of what they taught. Shards in its journal
+partition learn it at once. For the others it is published, and ingest appends it to the journal partitions of all
+shards, where it is learned at its place. So what a shard knows follows from its journal alone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from ..picks.population import Population
 from ..shards import Shard
 from .evidence import SharedEvidence, learn, packed, unpacked
 
-CADENCE = 10
-"""Outcomes and picks that a shard learns between two increments. With another, a journal would give other outputs."""
+MOST_UNTOLD = 48
+"""Outcomes and picks that all shards together have not told, about: more shards tell sooner, and lose as little."""
+LEAST, MOST = 2, 10
+"""Outcomes and picks that a shard learns between two increments. With others, a journal would give other outputs."""
 
 
 class IncrementHandler(Handler):
@@ -43,10 +45,15 @@ class IncrementHandler(Handler):
             fold.dead_letter(entry, "increment_does_not_fit", str(error))
 
 
+def cadence(shards: int) -> int:
+    """The outcomes and picks that one of so many shards learns between two increments."""
+    return max(LEAST, min(MOST, MOST_UNTOLD // shards))
+
+
 def publish_increment(shard: Shard, time_ms: int, fold: Fold) -> None:
     """Let the other shards learn what this one has learned since its last increment, where it has learned enough."""
     program = shard.program
-    if not program.shares or shard.untold < CADENCE:
+    if not program.shares or shard.untold < cadence(program.spec.shards):
         return
     shared = fold.change(SharedEvidence, program)
     evidence, outcomes, shard.untold = shared.take(shard.learner, _preferences(shard, fold)), shard.untold, 0

@@ -1,9 +1,8 @@
-"""The workers of a group, and which of them reads a partition (blocking; joins no group)."""
+"""The workers of a group, and the partitions that each of them reads (blocking; joins no group)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -16,11 +15,21 @@ _ID_CHARACTERS = 8
 """The first characters of a member's id, which no other member of a machine has by chance."""
 
 
-def partition_owners(options: KafkaOptions) -> Mapping[tuple[str, int], str]:
-    """The member of the group that each partition is assigned to; none where the broker does not tell.
+class Member(NamedTuple):
+    """A worker of the group, and the partitions (topic, number) that are assigned to it.
 
-    A member is named by its group instance id; else by its machine's address, and the beginning of the id that the
-    group gave it. Raise ``BrokerError`` when Kafka does not answer, or does not let this user know of the group.
+    It is named by its group instance id; else by its machine's address, and the beginning of the id that the group gave
+    it.
+    """
+
+    name: str
+    partitions: frozenset[tuple[str, int]]
+
+
+def members(options: KafkaOptions) -> list[Member]:
+    """The members of the group by name; none where the broker does not tell.
+
+    Raise ``BrokerError`` when Kafka does not answer, or does not let this user know of the group.
     """
     admin = AdminClient(options.confluent(), logger=client_log)
     asked = admin.describe_consumer_groups([options.group], request_timeout=options.connect_timeout_ms / 1000)
@@ -29,15 +38,18 @@ def partition_owners(options: KafkaOptions) -> Mapping[tuple[str, int], str]:
     except KafkaException as error:
         code = error.args[0].code()
         if code in (KafkaError._UNSUPPORTED_FEATURE, KafkaError.GROUP_ID_NOT_FOUND):
-            return {}
+            return []
         if is_refusal(error.args[0]):
             raise may_not(options, "DESCRIBE", f"group {options.group}") from error
         raise unreachable(options, error.args[0].str()) from error
-    return {
-        (at.topic, at.partition): _name(member)
-        for member in described.members
-        for at in (member.assignment.topic_partitions if member.assignment else ())
-    }
+    found = (
+        Member(_name(one), frozenset((at.topic, at.partition) for at in _assigned(one))) for one in described.members
+    )
+    return sorted(found, key=lambda member: member.name)
+
+
+def _assigned(member: Any) -> Any:
+    return member.assignment.topic_partitions if member.assignment else ()
 
 
 def _name(member: Any) -> str:

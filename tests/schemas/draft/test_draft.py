@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,8 @@ from onward.schemas.spec import UNDECIDED, Constraints, Label, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import TableError, read_table
 from onward.schemas.yamltree import YamlDocument
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.entries import journal_key
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("ONWARD_SHARED", ROOT.parent / "shared")) / "data"
@@ -61,6 +64,15 @@ def decisions(**mutable):
 
 def features(draft):
     return {feature.name: feature for feature in parsed(draft).features}
+
+
+def test_a_draft_has_as_many_shards_as_let_six_partitions_share_the_work_of_most_programs(tmp_path):
+    _, quality, label = people()
+    shards = parsed(draft_spec(written(tmp_path, {"income": [round(40 + 10 * v) for v in quality]}, label), "y")).shards
+    names = [f"loans-{number}" for number in range(200)]
+    used = [len({partition_of(journal_key(name, shard), 6) for shard in range(shards)}) for name in names]
+    assert np.mean(used) > 5.9
+    assert min(used) >= 4
 
 
 def test_columns_that_are_no_features_are_left_out_with_the_reason(tmp_path):

@@ -12,6 +12,7 @@ from onward.streams import cli
 from onward.streams.cli import status
 from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
+from onward.streams.kafka.admin.owners import Member
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
@@ -254,7 +255,8 @@ def test_the_worker_that_reads_a_partition_is_named(
     there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
     assert cli.main(there) == 0
     assert "read by" not in capsys.readouterr().out
-    monkeypatch.setattr(status, "partition_owners", lambda _: {("eu.journal", 1): "pod-1", ("eu.journal", 0): "pod-0"})
+    workers = [Member(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
+    monkeypatch.setattr(status, "members", lambda _: workers)
     assert cli.main(there) == 0
     text = capsys.readouterr().out
     assert re.search(r"eu.journal .* pod-1 ", text)
@@ -265,6 +267,31 @@ def test_the_worker_that_reads_a_partition_is_named(
         ("eu.journal", 0): "pod-0",
         ("eu.journal", 1): "pod-1",
     }
+
+
+def test_an_idle_worker_has_a_line_that_says_what_to_do(
+    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EventWriter(broker.options()) as writer:
+        writer.send("eu.recourse", b"{}", partition=1)
+        writer.send("eu.dead-letters", b"{}", partition=0)
+    workers = [Member(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
+    monkeypatch.setattr(status, "members", lambda _: [*workers, Member("pod-2", frozenset({("eu.models", 0)}))])
+    there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
+    assert cli.main(there) == 0
+    answers_nobody, stands_by = capsys.readouterr().out.splitlines()[-2:]
+    assert answers_nobody.startswith(
+        "worker pod-0 answers nobody: nothing was ever answered from its journal partition 0"
+    )
+    assert answers_nobody.endswith(
+        "or give programs more `shards` when they begin (docs/operations.md, More work for more workers)"
+    )
+    assert stands_by.startswith("worker pod-2 stands by: all partitions of the journal are taken")
+    assert cli.main([*there, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["idle_workers"] == [
+        {"name": "pod-0", "journal": [0]},
+        {"name": "pod-2", "journal": []},
+    ]
 
 
 def test_a_model_s_version_is_text_in_the_table(

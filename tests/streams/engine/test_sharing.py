@@ -25,7 +25,7 @@ from onward.tests.support.tape import POOR, cases, rows
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(increments, "CADENCE", CADENCE)
+    monkeypatch.setattr(increments, "cadence", lambda _: CADENCE)
 
 
 # --- what shards know ---------------------------------------------------------------------------------------------
@@ -42,12 +42,17 @@ def test_every_shard_knows_what_all_have_told_as_one_learner_would(tmp_path):
     assert not cluster.count("repeated") + cluster.count("missing") + len(cluster.letters())
 
 
-def test_what_is_learned_changes_what_other_shards_suggest(tmp_path):
+def test_shards_tell_sooner_the_more_they_are_so_that_as_little_is_untold(monkeypatch):
+    monkeypatch.undo()
+    assert [increments.cadence(shards) for shards in (2, 4, 6, 12, 24, 1024)] == [10, 10, 8, 4, 2, 2]
+
+
+def test_what_is_learned_changes_what_other_shards_suggest(tmp_path, monkeypatch):
     def expected(cadence: int, folder: str) -> list[bytes]:
         """What was expected of a stranger's options when they were picked."""
         cluster = Cluster(tmp_path / folder)
         cluster.folder.mkdir()
-        increments.CADENCE = cadence
+        monkeypatch.setattr(increments, "cadence", lambda _: cadence)
         for number in range(120):
             if shard_of(f"p{number}", SHARDS) == 0:
                 cluster.person(number)

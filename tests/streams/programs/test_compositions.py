@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from onward.agents import candidates, choices, goals, promises
-from onward.schemas.specfile import SpecError
+from onward.environments.population import SPEC
+from onward.schemas.specfile import SpecError, load_spec
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.rounds.forecast import model_for
 from onward.streams.engine.rounds.state import ProgramRounds
@@ -109,6 +110,23 @@ def test_that_nobody_can_be_erased_is_said_of_choices_that_keep_rows_of_people(c
         return
     program = assembled(f"policy: {{choice: {choice}}}\n{published('search')}", tmp_path, bias=BIAS, rows=ROWS)
     assert any("nobody can be erased" in line for line in cautions(program.spec)) == keeps
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("shards: 24\npolicy: {choice: residual}", []),
+        ("shards: 24\npolicy: {choice: protoar}", []),
+        ("shards: 1\npolicy: {choice: posterior}\npromise: {kind: retrains}", []),
+        ("shards: 24\npolicy: {choice: posterior}", ["learners of choice `posterior` tell each other nothing"]),
+        ("shards: 24\npromise: {kind: retrains}", ["who comes back under another name of an application"]),
+    ],
+)
+def test_what_shards_do_not_know_of_each_other_is_said(text: str, said: list[str], tmp_path: Path) -> None:
+    spec = tmp_path / "loans.yaml"
+    spec.write_text((SPEC.parent / "credit.yaml").read_text().replace("words: words/credit\n", "") + text)
+    lines = [line for line in cautions(load_spec(spec).spec) if line.startswith("`shards: 24`")]
+    assert [line.removeprefix("`shards: 24`: ")[: len(start)] for line, start in zip(lines, said, strict=True)] == said
 
 
 @pytest.mark.parametrize("objective", ["improvement", "cost"])

@@ -26,7 +26,7 @@ MIDDLING = {"region": "north", "income": 60.0, "debts": 4}
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(increments, "CADENCE", CADENCE)
+    monkeypatch.setattr(increments, "cadence", lambda _: CADENCE)
 
 
 def cluster_in(folder: Path, choice: str = "emc", shards: int = SHARDS, **policy: Any) -> Cluster:
