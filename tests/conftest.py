@@ -22,6 +22,7 @@ from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import TopicPlan
+from onward.tests.support.compiled_once import compile_once
 from onward.tests.support.connections import closing_connections, leave_the_disk_alone, track_connections
 from onward.tests.support.kafka_cluster import KafkaCluster, unavailable
 
@@ -31,6 +32,7 @@ settings.load_profile("untimed")
 
 track_connections()
 leave_the_disk_alone()
+compile_once()
 
 BOOTSTRAP = os.environ.get("ONWARD_KAFKA_BOOTSTRAP")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from onward.agents.compiled import compiled
+from onward.tests.support.forked_process import ForkedProcess, script
 
 
 @compiled
@@ -48,3 +52,34 @@ def test_one_of_another_file_is_not_known() -> None:
             call(np.zeros(1))
     finally:
         del globals()["elsewhere"]
+
+
+SCRIPT = """
+import sys
+
+import numpy
+from numba import config
+
+from onward.agents.compiled import compiled
+
+
+@compiled
+def double(numbers):
+    return 2.0 * numbers
+
+
+config.CACHE_DIR = sys.argv[1]
+assert double(numpy.ones(1)) == 2.0
+print(sum(double.machine.stats.cache_misses.values()))
+"""
+
+
+def test_of_processes_that_need_the_same_one_compiles_it(tmp_path: Path) -> None:
+    logs = [tmp_path / name for name in ("one", "two", "three")]
+    file = tmp_path / "file.py"
+    file.write_text(SCRIPT)
+    with ExitStack() as stack:
+        each = [ForkedProcess(script, [str(file), str(tmp_path / "kept")], log, {}) for log in logs]
+        running = [stack.enter_context(process) for process in each]
+        assert [process.wait() for process in running] == [0, 0, 0], [process.last_line() for process in running]
+    assert sorted(log.read_text() for log in logs) == ["0\n", "0\n", "1\n"]

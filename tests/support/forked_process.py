@@ -19,6 +19,7 @@ from typing import IO, Self
 
 from onward.streams.cli import main
 from onward.streams.cli.process import worker_process
+from onward.tests.support.compiled_once import compile_once
 
 Main = Callable[[list[str]], int]
 _PRELOADED = ["onward.streams.kafka.service", "onward.streams.programs.training.train", "numba", "skops.io", __name__]
@@ -136,6 +137,7 @@ def _run(main: Main, argv: list[str], log: Path, environment: Mapping[str, str],
         del os.environ[name]
     os.environ.update(environment)
     os.chdir(folder)
+    compile_once()
     with log.open("ab") as output:
         os.dup2(output.fileno(), sys.stdout.fileno())
         os.dup2(output.fileno(), sys.stderr.fileno())
