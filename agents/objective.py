@@ -32,10 +32,10 @@ class Floor(NamedTuple):
     least_help: float = 0.0
     least_gain: float = 0.0
 
-    def least_odds(self, person: Array) -> float:
-        """The log odds of the wanted outcome that an option of an encoded person (D,) must reach."""
-        own = self.improvement(person[np.newaxis], person[np.newaxis]).item()
-        return scalar_logit(max(self.least_help, own + self.least_gain))
+    def least_odds(self, people: Array) -> Array:
+        """The log odds of the wanted outcome that an option of each of encoded people (n, D) must reach, (n,)."""
+        own = self.improvement(people, people).tolist()
+        return np.array([scalar_logit(max(self.least_help, chance + self.least_gain)) for chance in own])
 
 
 class Objective(NamedTuple):
@@ -71,18 +71,15 @@ class Objective(NamedTuple):
 
     def worth(self, targets: Array, person: Array) -> Mask:
         """Whether targets (n, D) of a person (D,) are not below the floor, (n,)."""
-        if self.floor is None or not len(targets):
-            return np.ones(len(targets), dtype=np.bool_)
-        log_odds = self.floor.improvement.log_odds(targets, np.broadcast_to(person, targets.shape))
-        return np.asarray(log_odds >= self.floor.least_odds(person))
+        return self.worth_of_pairs(targets, person[np.newaxis], np.zeros(len(targets), dtype=np.intp))
 
     def worth_of_pairs(self, targets: Array, people: Array, whose: Indices) -> Mask:
         """The same of targets (P, D), each of one of the people (n, D) by its number, (P,)."""
-        worth = np.ones(len(targets), dtype=np.bool_)
-        for number in np.unique(whose).tolist() if self.floor is not None else ():
-            own = whose == number
-            worth[own] = self.worth(targets[own], people[number])
-        return worth
+        if self.floor is None or not len(targets):
+            return np.ones(len(targets), dtype=np.bool_)
+        own, number = np.unique(whose, return_inverse=True)
+        log_odds = self.floor.improvement.log_odds(targets, people[whose])
+        return np.asarray(log_odds >= self.floor.least_odds(people[own])[number])
 
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""
@@ -176,13 +173,8 @@ class Objective(NamedTuple):
         return [scalar_sigmoid(odds) for odds in log_odds.tolist()]
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
-        """The log odds of the rows (R, D) of people, person by person: rows that agree are quick together."""
+        """The log odds of the rows (R, D) of people, in the order of people: rows that agree are quick together."""
         assert self.improvement is not None
-        log_odds = np.empty(len(rows))
-        order = np.argsort(owner, kind="stable")
-        ends = np.searchsorted(owner[order], np.arange(len(people) + 1))
-        for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-            own = order[first:last]
-            if len(own):
-                log_odds[own] = self.improvement.log_odds(rows[own], people[owner[own]])
+        log_odds, order = np.empty(len(rows)), np.argsort(owner, kind="stable")
+        log_odds[order] = self.improvement.log_odds(rows[order], people[owner[order]])
         return log_odds

@@ -31,6 +31,8 @@ LEAF = -1
 """The column and the child of a leaf."""
 MOST_DIGITS = 9
 """Of scores that are rounded."""
+MOST_APART = 16
+"""Columns in which two variants of one person differ at most: other rows begin another run."""
 
 
 class Tree(NamedTuple):
@@ -113,9 +115,40 @@ def add_leaves_by_group(
 ) -> None:
     """Add to ``total`` (G, n) what ``add_leaves`` does, each tree to the total of its ``group`` (T,).
 
-    Rows that mostly agree, such as variants of one person, cost less: in each tree the row of the most common values
-    is followed to its leaf, and the others are followed only from where they leave its path.
+    Rows that mostly agree, such as variants of one person, cost less where they lie together (``end_of_run``).
     """
+    start = 0
+    while start < len(rows):
+        end = end_of_run(rows, start)
+        add_leaves_of_run(rows[start:end], roots, nodes, threshold, value, group, total[:, start:end])
+        start = end
+
+
+@compiled
+def end_of_run(rows: Thresholds, start: int) -> int:
+    """Where the run of the rows (n, D) ends in which each agrees with the one before it in most columns."""
+    most = min(MOST_APART, rows.shape[1] // 2)
+    for end in range(start + 1, len(rows)):
+        apart = 0
+        for column in range(rows.shape[1]):
+            apart += rows[end, column] != rows[end - 1, column]
+        if apart > most:
+            return end
+    return len(rows)
+
+
+@compiled
+def add_leaves_of_run(
+    rows: Thresholds,
+    roots: Indices,
+    nodes: Nodes,
+    threshold: Thresholds,
+    value: Array,
+    group: Indices,
+    total: Array,
+) -> None:
+    """The same of one run: in each tree the row of the most common values is followed to its leaf, and the others are
+    followed only from where they leave its path."""
     common = most_common(rows)
     differing, counts = rows_that_differ(rows, common)
     leaves_to = np.full(len(rows), -1, np.int32)

@@ -19,6 +19,7 @@ from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.peers.process import Kind, installed
 from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, POPULATION, Case, case_of, options_of, sources
+from onward.benchmarks.recourse.cpu import cpu_of_drafts
 from onward.benchmarks.recourse.curve import Point, curve, draw
 from onward.benchmarks.recourse.figures import figures, tables
 from onward.benchmarks.recourse.optimum import beside_the_optimum, sweep
@@ -58,6 +59,17 @@ class Args(face.Args):
         default=DATA_SETS, metadata={"metavar": "A,B", "help": "which of the folder's data sets, beside the population"}
     )
     models: tuple[str, ...] = field(default=tuple(MODELS), metadata={"metavar": "A,B", "help": "which models"})
+    drafted_people: int = field(
+        default=100, metadata={"quick": 5, "help": "people whose CPU is measured in drafted programs; 0 leaves it out"}
+    )
+    drafts_alone: bool = field(default=False, metadata={"help": "only the CPU in drafted programs"})
+    against: Path | None = field(
+        default=None,
+        metadata={
+            "help": "Python of another checkout, whose CPU stands beside",
+            "metavar": "CHECKOUT/.venv/bin/python",
+        },
+    )
     plot: Path | None = field(
         default=None, metadata={"help": "draw the cost of margins against none", "metavar": "FILE.svg"}
     )
@@ -66,6 +78,10 @@ class Args(face.Args):
 def options(args: Args) -> Iterator[Row]:
     """All figures, by data set, model and most changes."""
     _check(args)
+    if args.drafted_people > 0:
+        yield from cpu_of_drafts(args.data, args.drafted_people, args.against, args.quick)
+    if args.drafts_alone:
+        return
     peers, curves = installed(PEERS) if args.dice_people > 0 else [], dict[str, list[Point]]()
     for source in sources(args.data, args.data_sets, args.seeds[0]):
         for model in args.models:

@@ -13,13 +13,14 @@ from ..costs.plan_costs import PlanCosts, Pool
 from ..goals import Goal
 from ..objective import LEAST_NU
 from ..parameters import Interval
-from .components.aimed import LEAST_GAIN, AimedSearch
+from .components.aimed import AimedSearch
 from .components.effects import log_odds
 from .components.grid import Steps
 from .components.plan_levels import PlanLevels, levels_to, plan_levels
 from .components.plan_order import cheapest_order, costs_of_steps
 from .components.plan_search import MOST_PLANS, Plans, SearchBudget, distinct_leaders, find_plans, plans_to
 from .components.scored import without_parts
+from .components.targets import LEAST_GAIN
 from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space, Targeted
 from .search import Search
 
@@ -122,13 +123,14 @@ class PlanGenerator(Search):
 
     def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
         """The best plans, or nearly, to the targets that the search for options that help has measured."""
-        measured = aimed.targets(person, *self._model())
+        measured = aimed.targets(person[np.newaxis], *self._model())
         measured = measured.at(measured.accepted)
-        levels, chosen = levels_to(self.space, person, measured.rows)
+        rows, steps = aimed.rows(person[np.newaxis], measured), aimed.steps(measured)
+        levels, chosen = levels_to(self.space, person, rows)
         short = levels.lattice.steps[chosen].sum(axis=1) <= self._longest
         tables, probability = levels.tables(self._objective.cost)
         owner, plans = plans_to(levels.lattice, tables, chosen[short])
-        targets, arm = measured.rows[short][owner], self._sets.arms(measured.steps[short])[owner]
+        targets, arm = rows[short][owner], self._sets.arms(steps[short])[owner]
         cost = self._objective.cost
         # What a sample cannot do counts as the cap here: an option that it rules out may be the best of all the same.
         expected = np.minimum(plans.costs, cost.cap if isinstance(cost, SampledCost) else np.inf) @ probability

@@ -13,7 +13,7 @@ from ..costs import L1
 from ..goals import Goal
 from ..parameters import Interval
 from ..scores import WorstCase, models_in_words
-from .components.aimed import AimedSearch
+from .components.aimed import BLOCK, AimedSearch
 from .components.effects import MOVES_BY_SIZE, SingleMoveEffects
 from .components.explanations import best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
@@ -132,7 +132,7 @@ class Search(ScoringGenerator):
         if self._aimed is None:
             parts = self._cheapest(people, np.arange(len(people)))
         else:
-            parts = [self._aimed_options(number, people[number], self._aimed) for number in range(len(people))]
+            parts = [self._aimed_options(people, start, self._aimed) for start in range(0, len(people), BLOCK)]
             rest = self._cheapest(people, _without(np.arange(len(people)), parts))
             parts.append(self._not_too_dear(people, rest))
         return Proposals.of_targets(Targeted.joined(parts))
@@ -159,7 +159,7 @@ class Search(ScoringGenerator):
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
-        aimed = [] if self._aimed is None else self._aimed_options(0, person, self._aimed).arm.tolist()
+        aimed = [] if self._aimed is None else self._aimed_options(person[np.newaxis], 0, self._aimed).arm.tolist()
         options, best, nearest, proven = self._options(person)
         if options or aimed:
             raise ValueError(f"{len(options) + len(aimed)} options are feasible for this person")
@@ -203,14 +203,14 @@ class Search(ScoringGenerator):
         other._grid = Grid(self.space, rounded=True)
         return other
 
-    def _aimed_options(self, number: int, person: Array, aimed: AimedSearch) -> Targeted:
-        """The options of a person with this number that are most probably carried out and help."""
-        options = aimed.options(person, *self._model())
+    def _aimed_options(self, people: Array, start: int, aimed: AimedSearch) -> Targeted:
+        """The options of a block of the people (n, D) that are most probably carried out and help."""
+        options = aimed.options(people[start : start + BLOCK], *self._model())
         arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
         # Large sets share arms: the best of each counts.
-        _, first = np.unique(arms, return_index=True)
+        _, first = np.unique(options.owner * len(self.arms) + arms, return_index=True)
         first.sort()
-        return Targeted(np.full(len(first), number), arms[first], options.rows[first])
+        return Targeted(start + options.owner[first], arms[first], options.rows[first])
 
     # --- linear scores -----------------------------------------------------------------------------------------------
 

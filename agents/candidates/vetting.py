@@ -11,9 +11,10 @@ from ..goals import Goal, accepted
 from ..objective import Floor
 from ..scores import digits_apart, rounded_down
 from ..trees import Splits
+from .components.aimed import BLOCK
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
-from .contract import Array, CandidateGenerator, Explanation, Mask, Objective, Proposals, Score, Space
+from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 
 Overshoot = Literal["refuse", "limit"]
 """What becomes of an option that is rejected when a person does more: it is none, or it says where to stop."""
@@ -44,34 +45,42 @@ class Vetting(NamedTuple):
         proposals = self.generator.propose(people)
         if self.objective.floor is None and self.overshoot is None and self.lasting is None:
             return proposals
-        kept = np.zeros(len(proposals.people), dtype=np.bool_)
-        for number in np.unique(proposals.people).tolist():
-            own = proposals.people == number
-            kept[own] = self.kept(people[number], proposals.points[proposals.point[own]])
         whose, arm, points, point = proposals
+        kept = np.ones(len(whose), dtype=np.bool_)
+        for start in range(0, len(people), BLOCK):
+            own = slice(*np.searchsorted(whose, [start, start + BLOCK]).tolist())
+            kept[own] = self._kept(people, whose[own], points[point[own]])
         return Proposals(whose[kept], arm[kept], points, point[kept])
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
-        told = self._sound(person, targets)
+        return self._kept(person[np.newaxis], np.zeros(len(targets), dtype=np.intp), targets)
+
+    def _kept(self, people: Array, whose: Indices, targets: Array) -> Mask:
+        """Which encoded targets (P, D), of people (n, D) by their numbers (P,), are told, (P,)."""
+        told = self._sound(people, whose, targets)
         if self.lasting is not None and told.any():
-            told[told] = self.lasting.kept(targets[told], self.goal.threshold)
+            told[told] = self.lasting.kept(targets[told], whose[told], self.goal.threshold)
         return told
 
-    def _sound(self, person: Array, targets: Array) -> Mask:
+    def _sound(self, people: Array, whose: Indices, targets: Array) -> Mask:
         """Which of them, (P,), are not below the floor, nor rejected when the person does more."""
-        worth = self.objective.worth(targets, person)
+        worth = self.objective.worth_of_pairs(targets, people, whose)
         if self.overshoot is None or not worth.any():
             return worth
         open_ended = worth.copy()
-        open_ended[worth] = more_is_accepted(Told.of(self.space, person, targets[worth]), self._accepts)
-        return worth if self.overshoot == "limit" and open_ended.sum() < self.enough else open_ended
+        told = Told.of(self.space, people[whose[worth]], targets[worth])
+        open_ended[worth] = more_is_accepted(told, self._accepts)
+        if self.overshoot == "refuse":
+            return open_ended
+        enough = np.bincount(whose[open_ended], minlength=len(people)) >= self.enough
+        return np.where(enough[whose], open_ended, worth)
 
     def ends(self, person: Array, target: Array) -> Mapping[int, float]:
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
         if self.overshoot is None:
             return {}
-        return ends(Told.of(self.space, person, target[np.newaxis]), self._accepts, self.splits)
+        return ends(Told.of(self.space, person[np.newaxis], target[np.newaxis]), self._accepts, self.splits)
 
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one.

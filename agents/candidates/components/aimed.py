@@ -1,4 +1,8 @@
-"""The search for the targets that help one person most: a beam over sets of features, on a grid of round numbers."""
+"""The search for the targets that help people most: a beam over sets of features, on a grid of round numbers.
+
+Many people are searched for in lockstep: each phase asks the model, the prior, the cost and the rules about the targets
+of all of them at once.
+"""
 
 from __future__ import annotations
 
@@ -10,80 +14,57 @@ from ...goals import Goal
 from ...objective import Objective
 from ...sigmoid import LARGEST_ODDS
 from ..contract import Array, Indices, Mask, Score, Space
-from .combination import combined, undominated
+from .combination import Effects, promising
 from .effects import log_odds
-from .grid import Grid, Limits, Steps, moves_of, single_moves, without_each_change
-from .scored import without_parts
+from .grid import Grid, Limits, Steps, moves_of_all
+from .targets import NOTHING, Changes, Targets, are_new, fewer, offered, useful, varied, without_harm
 
+BLOCK = 32
+"""People who are searched for in lockstep. More of them save little time, and take more memory."""
+NUMBERS = 1 << 21
+"""Most numbers of the encoded rows that are measured at once: 16 MB."""
 MOVES = 16
 """Most moves of one feature that are measured."""
-MOST_MOVES = 96
-"""Most of them that are combined: those of the largest values."""
 BEAM = 12
 """Combinations of one size that are extended by another move: those of the largest values."""
-EXTENDED = 40
-"""Most combinations of one size that are measured."""
-PER_SET = 3
-"""Combinations of one set of features that are compared at least."""
-MOST_BITS = 62
-FARTHEST = 12
-"""Most combinations that are measured because their scores promise to be high."""
 LARGEST_SET = 4
 """Most features that a combination changes."""
-REFINED = 3
-"""Sets whose best target is varied by a few steps of each feature."""
 ROUNDS = 2
-REFINEMENTS = (-4, -2, -1, 1, 2, 4)
-MOST_OPTIONS = 12
-"""Most sets of features that a person is offered."""
-LEAST_GAIN = 0.01
-"""What each change must add to the logarithm of the probability that an option is carried out and helps."""
+REFINEMENTS = np.array([-4, -2, -1, 1, 2, 4])
+EMPTY = np.zeros(0, dtype=np.intp)
 HARDER = 4.0
 """A near option is the best of its set where effort is this many times as hard as assumed."""
-MUCH_NEARER = 0.7
-"""It is offered beside the best one where it costs no more than this share of it."""
-
-
-class Targets(NamedTuple):
-    """R targets of a person: steps (R, M), rows (R, D), the log odds that they help, costs and scores (R,).
-
-    ``accepted`` (R,) keep the constraints, reach the goal and are not below the floor.
-    """
-
-    steps: Steps
-    rows: Array
-    helps: Array
-    cost: Array
-    score: Array
-    accepted: Mask
-
-    def at(self, which: Indices | Mask) -> Targets:
-        """Some of the targets."""
-        return Targets._make([field[which] for field in self])
-
-    def beside(self, other: Targets) -> Targets:
-        """These and others."""
-        return Targets._make([np.concatenate(fields) for fields in zip(self, other, strict=True)])
-
-    @property
-    def effects(self) -> tuple[Array, Array, Array]:
-        """The log odds that they help, the costs, and the log odds of the scores."""
-        return self.helps, self.cost, log_odds(self.score)
 
 
 class AimedOptions(NamedTuple):
-    """A person's options, best first: their steps (R, M) and rows (R, D).
+    """R options of a block, by person and best first: their ``owner`` (R,), steps (R, M) and rows (R, D).
 
     ``near`` (R,) are those beside a better one of the same features.
     """
 
+    owner: Indices
     steps: Steps
     rows: Array
     near: Mask
 
 
+class _Block(NamedTuple):
+    """n encoded people (n, D) under a model, and where they may go.
+
+    ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing, ``least`` (n,) those that options
+    must reach, None where there is no floor.
+    """
+
+    people: Array
+    limits: Limits
+    score: Score
+    goal: Goal
+    unchanged: Array
+    least: Array | None
+
+
 class AimedSearch:
-    """A person's options that are most probably carried out and help, among those that reach the goal.
+    """The options of people that are most probably carried out and help, among those that reach the goal.
 
     Moves of single features are measured: how much they cost and help, and what the model makes of them. Those that
     another move of the same feature replaces are left out. The others are combined by the sum of their effects; the
@@ -112,159 +93,99 @@ class AimedSearch:
         self._grid = Grid(space, rounded=True)
         self._most_changes, self._dearest = min(most_changes, LARGEST_SET), dearest
 
-    def options(self, person: Array, score: Score, goal: Goal) -> AimedOptions:
-        """The options of a person (D,) under a model; none where no target was found that is one."""
-        measured = self.targets(person, score, goal)
+    def options(self, people: Array, score: Score, goal: Goal) -> AimedOptions:
+        """The options of at most ``BLOCK`` people (n, D) under a model; none of those of whom no target was found."""
+        block = self._block(people, score, goal)
+        measured = self._searched(block)
         for _ in range(LARGEST_SET - 1):
-            fewer = _new(_fewer(measured.steps[np.concatenate(self._far_and_near(measured))]), measured.steps)
-            if not len(fewer):
+            changes = fewer(measured, measured.first(len(people)), self._dearest)
+            more = self._measured(block, *self._new(measured, changes, len(people)))
+            if not len(more.owner):
                 break
-            measured = self._without_harm(measured.beside(self._measured(person, fewer, score, goal)), person)
-        return self._offered(measured)
+            measured = measured.beside(more)
+            without_harm(measured, measured.first(len(people)), block.unchanged)
+        chosen, near, _ = offered(measured, measured.first(len(people)), self._dearest)
+        best = measured.at(chosen)
+        return AimedOptions(best.owner, self.steps(best), self.rows(people, best), near)
 
-    def targets(self, person: Array, score: Score, goal: Goal) -> Targets:
-        """The targets of a person (D,) under a model that were measured, also those that are no options."""
-        return self._without_harm(self._searched(person, score, goal), person)
+    def targets(self, people: Array, score: Score, goal: Goal) -> Targets:
+        """The targets of people (n, D) under a model that were measured, also those that are no options."""
+        return self._searched(self._block(people, score, goal))
 
-    def _without_harm(self, measured: Targets, person: Array) -> Targets:
-        """The targets, of which those that help less probably than no change at all are no options if others are."""
-        harmless = measured.accepted & (measured.helps >= self._helps_unchanged(person))
-        return measured._replace(accepted=harmless) if harmless.any() else measured
+    def rows(self, people: Array, targets: Targets) -> Array:
+        """The encoded rows (R, D) of targets of people (n, D)."""
+        return self._grid.moved_few(people, targets.owner, targets.feature, targets.steps)
 
-    def _helps_unchanged(self, person: Array) -> float:
-        """The log odds of the wanted outcome for a person who changes nothing."""
-        return self._improvement.log_odds(person[np.newaxis], person[np.newaxis]).item()
+    def steps(self, targets: Targets) -> Steps:
+        """The steps of all features (R, M) of targets."""
+        return targets.all_steps(len(self._grid.features))
 
-    def _searched(self, person: Array, score: Score, goal: Goal) -> Targets:
-        limits = self._grid.limits(person)
-        ends = zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)
-        single = single_moves([moves_of(fewest, most, MOVES) for fewest, most in ends])
-        measured = self._measured(person, single, score, goal, whole=True)
-        if not len(measured.cost):
-            return measured
-        moves = self._useful(measured)
-        feature, base = (moves.steps != 0).argmax(axis=1), moves
-        odds = log_odds(np.append(score(person[np.newaxis]), goal.required)).tolist()
-        own = self._helps_unchanged(person), odds[0]
+    def _block(self, people: Array, score: Score, goal: Goal) -> _Block:
+        people, floor = np.ascontiguousarray(people), self._objective.floor
+        unchanged = self._improvement.log_odds(people, people)
+        least = None if floor is None else floor.least_odds(people)
+        return _Block(people, self._grid.limits(people), score, goal, unchanged, least)
+
+    def _searched(self, block: _Block) -> Targets:
+        count, features = len(block.people), len(self._grid.features)
+        whose, feature, steps = moves_of_all(block.limits, MOVES)
+        alone = np.full((len(whose), self._most_changes), NOTHING), np.zeros((len(whose), self._most_changes), np.int64)
+        alone[0][:, 0], alone[1][:, 0] = feature, steps
+        measured = self._measured(block, whose, *alone, whole=True)
+        chosen, starts = useful(measured, measured.first(count), features)
+        moves = base = measured.at(chosen)
+        own = block.unchanged, log_odds(block.score(block.people))
+        need = log_odds(np.array([block.goal.required])).item()
         for size in range(2, self._most_changes + 1):
-            pairs = self._promising(base, moves, feature, own, odds[1])
-            if not len(pairs):
-                break
-            steps = base.steps[pairs[:, 0]] + moves.steps[pairs[:, 1]]
-            more = self._measured(person, _new(steps, measured.steps[:0]), score, goal, whole=size < self._most_changes)
-            measured, base = measured.beside(more), more.at(np.argsort(-self._value(more), kind="stable")[:BEAM])
+            pairs = _effects(base), base.first(count), _effects(moves), starts
+            changes = Changes(*promising(*pairs, own, self._objective.nu, need, features))
+            more = self._measured(
+                block, *self._new(measured.at(EMPTY), changes, count), whole=size < self._most_changes
+            )
+            measured, base = measured.beside(more), more.at(_best_values(more))
         for _ in range(ROUNDS):
-            varied = _new(self._varied(measured.steps[self._best(measured)[:REFINED]], limits), measured.steps)
-            if not len(varied):
-                break
-            measured = measured.beside(self._measured(person, varied, score, goal))
+            first = measured.first(count)
+            changes = varied(measured, first, self._grid.is_number, *block.limits, REFINEMENTS)
+            measured = measured.beside(self._measured(block, *self._new(measured, changes, count)))
+        without_harm(measured, measured.first(count), block.unchanged)
         return measured
 
-    def _promising(
-        self, base: Targets, moves: Targets, feature: Indices, own: tuple[float, float], need: float
-    ) -> Indices:
-        """The pairs (R, 2) of a base and a move that promise most, and those that promise the highest scores.
+    def _new(self, known: Targets, changes: Changes, people: int) -> tuple[Indices, Indices, Steps]:
+        """Whose the changes are that nobody knows yet, their features and their steps."""
+        new = are_new(Changes(known.feature, known.steps, known.first(people)), changes)
+        whose = np.repeat(np.arange(people), np.diff(changes.first))
+        return whose[new], changes.feature[new], changes.steps[new]
 
-        Scores of models with steps are more than the sum of what single moves do: where no predicted combination is
-        accepted, the farthest may be.
-        """
-        sets = base.steps.shape[1] * (base.steps.shape[1] - 1) // 2
-        most = max(PER_SET, EXTENDED // max(1, sets))
-        worth, pairs = combined(base.steps, base.effects, feature, moves.effects, own, self._objective.nu, need, most)
-        by_score = [(odds, np.zeros_like(odds), odds) for _, _, odds in (base.effects, moves.effects)]
-        highest, far = combined(base.steps, by_score[0], feature, by_score[1], (own[1], own[1]), 0.0, -np.inf, PER_SET)
-        best = np.argsort(-worth, kind="stable")[:EXTENDED], np.argsort(-highest, kind="stable")[:FARTHEST]
-        return np.concatenate([pairs[best[0]], far[best[1]]])
+    def _measured(
+        self, block: _Block, whose: Indices, feature: Indices, steps: Steps, *, whole: bool = False
+    ) -> Targets:
+        """The targets of changes of people, by person. Unless the ``whole`` is asked for, rejected ones count as no
+        help."""
+        size = max(1, NUMBERS // max(1, block.people.shape[1]))
+        pieces = [slice(start, start + size) for start in range(0, len(whose), size)] or [slice(0)]
+        parts = [self._piece(block, whose[piece], feature[piece], steps[piece], whole) for piece in pieces]
+        return parts[0] if len(parts) == 1 else Targets._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _useful(self, single: Targets) -> Targets:
-        """The single moves that no other replaces, at most ``MOST_MOVES``, and the farthest, in their order."""
-        useful = undominated((single.steps != 0).argmax(axis=1), single.effects)
-        value = np.where(useful, self._value(single), -np.inf)
-        # The farthest moves may do together what none of them does alone.
-        farthest = np.concatenate([single.steps.argmax(axis=0), single.steps.argmin(axis=0)])
-        best = np.argsort(-value, kind="stable")[: min(MOST_MOVES, int(useful.sum()))]
-        return single.at(np.union1d(best, farthest))
-
-    def _best(self, measured: Targets) -> Indices:
-        """The best accepted target of each set of features, best first."""
-        accepted = np.flatnonzero(measured.accepted)
-        changed = measured.steps[accepted] != 0
-        order = np.argsort(LEAST_GAIN * changed.sum(axis=1) - self._value(measured)[accepted], kind="stable")
-        _, first = np.unique(_sets(changed)[order], return_index=True)
-        return accepted[order[np.sort(first)]]
-
-    def _offered(self, measured: Targets) -> AimedOptions:
-        far, near = self._far_and_near(measured)
-        near = near[self._without_fillers(measured, near)]
-        chosen = np.concatenate([far, near])
-        return AimedOptions(measured.steps[chosen], measured.rows[chosen], np.arange(len(chosen)) >= len(far))
-
-    def _far_and_near(self, measured: Targets) -> tuple[Indices, Indices]:
-        """The best targets, without those of which a part is as good, and near ones of the same sets."""
-        best = self._best(measured)
-        best = best[without_parts(measured.steps[best])]
-        best = best[measured.cost[best] <= self._dearest * measured.cost[best[:1]]][:MOST_OPTIONS]
-        return best, self._near(measured, best)
-
-    def _without_fillers(self, measured: Targets, which: Indices) -> Mask:
-        """The targets of which no part was measured that is as good."""
-        number = {key: row for row, key in enumerate(map(bytes, measured.steps))}
-        value, needed = np.where(measured.accepted, self._value(measured), -np.inf), np.ones(len(which), dtype=np.bool_)
-        for place, one in enumerate(which.tolist()):
-            parts = [number.get(bytes(part), one) for part in _fewer(measured.steps[[one]])]
-            needed[place] = all(value[part] < value[one] - LEAST_GAIN for part in parts if part != one)
-        return needed
-
-    def _near(self, measured: Targets, best: Indices) -> Indices:
-        """The best targets of the same sets where effort is much harder, as far as they are much nearer."""
-        value = np.where(measured.accepted, self._value(measured, HARDER), -np.inf)
-        sets = _sets(measured.steps != 0)
-        near = np.array([np.where(sets == sets[far], value, -np.inf).argmax() for far in best])
-        nearer: Indices = near.astype(np.intp)
-        return nearer[measured.cost[nearer] < MUCH_NEARER * measured.cost[best]]
-
-    def _varied(self, steps: Steps, limits: Limits) -> Steps:
-        """Rows of steps (R, M), each with a few steps more or less of one number, in the same direction."""
-        row, feature = np.nonzero((steps != 0) & self._grid.is_number)
-        row, feature = np.tile(row, len(REFINEMENTS)), np.tile(feature, len(REFINEMENTS))
-        varied, each = steps[row], np.arange(len(row))
-        own = varied[each, feature]
-        moved = own + np.repeat(REFINEMENTS, len(row) // len(REFINEMENTS))
-        varied[each, feature] = moved
-        within = (moved >= limits.fewest[feature]) & (moved <= limits.most[feature])
-        return np.asarray(varied[within & (np.sign(moved) == np.sign(own))])
-
-    def _value(self, targets: Targets, harder: float = 1.0) -> Array:
-        return self._objective._replace(nu=harder * self._objective.nu).value(targets.helps, targets.cost)
-
-    def _measured(self, person: Array, steps: Steps, score: Score, goal: Goal, *, whole: bool = False) -> Targets:
-        """The targets of rows of steps (R, M). Unless the ``whole`` is asked for, rejected ones count as no help."""
-        rows = self._grid.targets(person, steps)
-        cost, scores = self._objective.cost.of_targets(rows, person), score(rows)
-        accepted = self._space.allowed(rows) & goal.reached(scores)
+    def _piece(self, block: _Block, whose: Indices, feature: Indices, steps: Steps, whole: bool) -> Targets:
+        people, objective = block.people, self._objective
+        rows = self._grid.moved_few(people, whose, feature, steps)
+        cost, scores = objective.cost.of_targets(rows, people, whose), block.score(rows)
+        accepted = self._space.allowed(rows) & block.goal.reached(scores)
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
-        helps[asked] = self._improvement.log_odds(rows[asked], np.broadcast_to(person, rows[asked].shape))
-        if (floor := self._objective.floor) is not None:
-            accepted &= helps >= floor.least_odds(person)
-        return Targets(steps, rows, helps, cost, scores, accepted)
+        helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
+        if block.least is not None:
+            accepted &= helps >= block.least[whose]
+        value = objective.value(helps, cost)
+        near = objective._replace(nu=HARDER * objective.nu).value(helps, cost)
+        return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)
 
 
-def _sets(changed: Mask) -> Indices:
-    """A number for each of the sets of features that R targets change, (R, M)."""
-    if changed.shape[1] > MOST_BITS:
-        return np.asarray(np.unique(changed, axis=0, return_inverse=True)[1].ravel())
-    return np.asarray(changed @ (1 << np.arange(changed.shape[1])))
+def _effects(targets: Targets) -> Effects:
+    return Effects(targets.feature, targets.steps, targets.helps, targets.cost, targets.odds)
 
 
-def _fewer(steps: Steps) -> Steps:
-    """Rows of steps (R, M) without one of their changes each, as far as another is left."""
-    fewer = without_each_change(steps)
-    return fewer[fewer.any(axis=1)]
-
-
-def _new(steps: Steps, known: Steps) -> Steps:
-    """The rows of steps (R, M) that are not among the known ones, each once."""
-    seen = set(map(bytes, known))
-    keys = list(map(bytes, steps))
-    new = [number for key, number in dict(zip(keys, range(len(keys)), strict=True)).items() if key not in seen]
-    return steps[np.array(new, dtype=np.intp)]
+def _best_values(targets: Targets) -> Indices:
+    """The numbers of each person's targets of the largest values, the best first."""
+    order = np.lexsort((-targets.value, targets.owner))
+    rank = np.arange(len(order)) - np.searchsorted(targets.owner, targets.owner)
+    return order[rank < BEAM]

@@ -3,96 +3,178 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ...compiled import compiled
-from ..contract import Array, Indices, Mask
+from ...rounding import ROUNDING
+from ..contract import Array, Indices
 from .grid import Steps
 
 SHORT = 1.0
 """By how much the logarithm of the chance counts less where the model is predicted to reject the combination."""
+EXTENDED = 40
+"""Most combinations of one size that are measured."""
+FARTHEST = 12
+"""Most combinations that are measured because their scores promise to be high."""
+PER_SET = 3
+"""Combinations of one set of features that are compared at least."""
+WORST = 30.0
+"""Log odds below which a chance is its odds."""
 
-Effects = tuple[Array, Array, Array]
-"""The log odds that changes help, their costs, and the log odds of their scores, (R,) each."""
+
+class Effects(NamedTuple):
+    """The changes of R targets, ``feature`` and ``steps`` (R, K), and their effects (R,): the log odds that they help,
+    their costs, and the log odds of their scores."""
+
+    feature: Indices
+    steps: Steps
+    helps: Array
+    cost: Array
+    odds: Array
+
+
+class Sum(NamedTuple):
+    """What effects add up to: the log odds of being helped, and those of the score, of who changes nothing.
+
+    The score must reach ``need``. ``nu`` is that of the cost, ``most`` how many combinations are kept of one base and
+    feature.
+    """
+
+    helps: float
+    odds: float
+    nu: float
+    need: float
+    most: int
+
+
+class Best(NamedTuple):
+    """The best combinations so far, in order: their values, the sets that they are of, and their numbers."""
+
+    worth: Array
+    place: Indices
+    code: Indices
 
 
 @compiled
-def undominated(feature: Indices, effects: Effects) -> Mask:
-    """The moves (R,), by ``feature`` (R,), that no move of the same feature replaces: one that costs no more, helps no
-    less and scores no lower."""
-    helps, cost, odds = effects
-    kept = np.ones(len(feature), np.bool_)
-    for i in range(len(feature)):
-        for j in range(len(feature)):
-            same = feature[j] == feature[i] and cost[j] <= cost[i] and helps[j] >= helps[i] and odds[j] >= odds[i]
-            if same and (j < i or cost[j] < cost[i] or helps[j] > helps[i] or odds[j] > odds[i]):
-                kept[i] = False
-                break
-    return kept
+def promising(
+    base: Effects,
+    bases: Indices,
+    move: Effects,
+    moves: Indices,
+    own: tuple[Array, Array],
+    nu: float,
+    need: float,
+    features: int,
+) -> tuple[Indices, Steps, Indices]:
+    """The combinations of a base and a move of each person that promise most, and those of the highest scores.
+
+    Those of person i begin at ``bases[i]`` and ``moves[i]`` (n + 1,). ``own`` are the people's log odds of being
+    helped, and of the scores (n,), which must reach ``need``. Scores of models with steps are more than the sum of what
+    single moves do: where no predicted combination is accepted, the farthest may be. Returned are the features and
+    steps (C, K) of the combinations, and where those of each person begin.
+    """
+    room, width = (len(bases) - 1) * (EXTENDED + FARTHEST), base.feature.shape[1]
+    feature, steps = np.empty((room, width), np.intp), np.empty((room, width), np.int64)
+    starts, at = np.zeros(len(bases), np.intp), 0
+    most = max(PER_SET, EXTENDED // max(1, features * (features - 1) // 2))
+    base_score = Effects(base.feature, base.steps, base.odds, np.zeros_like(base.cost), base.odds)
+    move_score = Effects(move.feature, move.steps, move.odds, np.zeros_like(move.cost), move.odds)
+    for i in range(len(bases) - 1):
+        pairs = bases[i], bases[i + 1], moves[i], moves[i + 1]
+        count = pairs[3] - pairs[2]
+        best = combined(base, move, pairs, Sum(own[0][i], own[1][i], nu, need, most), features, EXTENDED)
+        highest = Sum(own[1][i], own[1][i], 0.0, -math.inf, PER_SET)
+        far = combined(base_score, move_score, pairs, highest, features, FARTHEST)
+        for code in np.concatenate((best, far)):
+            _join(base, pairs[0] + code // count, move, pairs[2] + code % count, feature[at], steps[at])
+            at += 1
+        starts[i + 1] = at
+    return feature[:at], steps[:at], starts
 
 
 @compiled
 def combined(
-    bases: Steps,
-    base: Effects,
-    feature: Indices,
-    move: Effects,
-    own: tuple[float, float],
-    nu: float,
-    need: float,
-    most: int,
-) -> tuple[Array, Indices]:
-    """The best combinations of each base (B, M) with a move of another feature, (C, 2) indices, and their values (C,).
+    base: Effects, move: Effects, pairs: tuple[int, int, int, int], total: Sum, features: int, count: int
+) -> Indices:
+    """The numbers of the best combinations of a base with a move of another feature, at most ``count``, best first.
 
-    ``most`` is how many are kept of one base and feature.
-
-    Effects add up: ``own`` are the person's log odds of being helped, and of the score, which must reach ``need``.
-    The value is the logarithm of exp(-nu cost) p. Of bases that change one feature, only later ones are added.
+    ``pairs`` are where the bases and the moves begin and end: the r-th of R moves on the b-th base has the number
+    b R + r. Effects add up. The value is the logarithm of exp(-nu cost) p. Of bases that change one feature, only later
+    ones are added.
     """
-    features = bases.shape[1]
-    value, codes = (
-        np.full((len(bases), features, most), -math.inf),
-        np.zeros((len(bases), features, most), np.intp),
-    )
-    of_set = np.zeros(len(bases), np.intp)
-    for b in range(len(bases)):
+    a, b, c, d = pairs
+    best = Best(np.full(count, -math.inf), np.zeros(count, np.intp), np.zeros(count, np.intp))
+    home, held = np.full(features, -1, np.intp), 0
+    for one in range(a, b):
         changed, last = 0, -1
-        for m in range(features):
-            if bases[b, m] != 0:
+        for m in base.feature[one]:
+            if m >= 0:
                 changed, last = changed + 1, m
-        # Bases of the same single feature compete for the places of the first of them.
-        of_set[b] = b
+        set_of = one - a
         if changed == 1:
-            for before in range(b):
-                if bases[before, last] != 0:
-                    of_set[b] = before
-                    break
-        for r in range(len(feature)):
-            m = feature[r]
-            if bases[b, m] != 0 or (changed == 1 and m < last):
+            # Bases of the same single feature compete for the places of the first of them.
+            home[last] = set_of if home[last] < 0 else home[last]
+            set_of = home[last]
+        for other in range(c, d):
+            m = move.feature[other, 0]
+            if (changed == 1 and m < last) or _changes(base.feature[one], m):
                 continue
-            helps = base[0][b] + move[0][r] - own[0]
-            worth = -math.log1p(math.exp(-helps)) if helps > -30.0 else helps
-            worth -= nu * (base[1][b] + move[1][r])
-            if base[2][b] + move[2][r] - own[1] < need:
-                worth -= SHORT
-            insert(value[of_set[b], m], codes[of_set[b], m], worth, b * len(feature) + r)
-    places = np.flatnonzero(value.ravel() > -math.inf)
-    pairs = np.empty((len(places), 2), np.intp)
-    for i in range(len(places)):
-        code = codes.ravel()[places[i]]
-        pairs[i, 0], pairs[i, 1] = code // len(feature), code % len(feature)
-    return value.ravel()[places], pairs
+            helps = base.helps[one] + move.helps[other] - total.helps
+            cost = total.nu * (base.cost[one] + move.cost[other])
+            short = SHORT if base.odds[one] + move.odds[other] - total.odds < total.need else 0.0
+            # No chance is more than 1, nor than its odds.
+            if held == count and min(helps, 0.0) - cost - short + ROUNDING < best.worth[count - 1]:
+                continue
+            worth = -math.log1p(math.exp(-helps)) if helps > -WORST else helps
+            code = (one - a) * (d - c) + other - c
+            held = _keep(best, held, total.most, worth - cost - short, set_of * features + m, code)
+    return best.code[:held]
 
 
 @compiled
-def insert(value: Array, codes: Indices, worth: float, code: int) -> None:
-    """Put a value among the largest, in descending order, with its code."""
-    at = len(value) - 1
-    if worth <= value[at]:
-        return
-    while at > 0 and value[at - 1] < worth:
-        value[at], codes[at] = value[at - 1], codes[at - 1]
+def _keep(best: Best, held: int, most: int, worth: float, place: int, code: int) -> int:
+    """Put a combination among the best, of one place at most so many; return how many are held then.
+
+    Of equal ones the first place counts, and at one place the one that came first.
+    """
+    same, last = 0, 0
+    for k in range(held):
+        if best.place[k] == place:
+            same, last = same + 1, k
+    at = held
+    if same == most:
+        at = last
+    elif held == len(best.worth):
+        at = held - 1
+    behind = at < held and (worth < best.worth[at] or (worth == best.worth[at] and place >= best.place[at]))
+    if behind or not worth > -math.inf:
+        return held
+    held = max(held, at + 1)
+    while at > 0 and (best.worth[at - 1] < worth or (best.worth[at - 1] == worth and best.place[at - 1] > place)):
+        best.worth[at], best.place[at], best.code[at] = best.worth[at - 1], best.place[at - 1], best.code[at - 1]
         at -= 1
-    value[at], codes[at] = worth, code
+    best.worth[at], best.place[at], best.code[at] = worth, place, code
+    return held
+
+
+@compiled
+def _changes(features: Indices, feature: int) -> bool:
+    """Whether a feature is among these."""
+    for m in features:  # noqa: SIM110 (numba compiles no generator)
+        if m == feature:
+            return True
+    return False
+
+
+@compiled
+def _join(base: Effects, one: int, move: Effects, other: int, feature: Indices, steps: Steps) -> None:
+    """Write a base and a single move of another feature to ``feature`` and ``steps`` (K,), in the features' order."""
+    at, moved = 0, move.feature[other, 0]
+    for k in range(len(feature)):
+        if at == k and (base.feature[one, k] < 0 or base.feature[one, k] > moved):
+            feature[k], steps[k] = moved, move.steps[other, 0]
+        else:
+            feature[k], steps[k] = base.feature[one, at], base.steps[one, at]
+            at += 1

@@ -134,30 +134,51 @@ class Grid:
         move(targets, np.ascontiguousarray(steps), self.layout, self._rounded)
         return targets
 
+    def moved_few(self, people: Array, whose: Indices, feature: Indices, steps: Steps) -> Array:
+        """The same of people (n, D) by their numbers ``whose`` (R,), who change some features (R, K), below 0 where
+        there is none, by ``steps`` (R, K)."""
+        targets: Array = people[whose]
+        move_few(targets, feature, steps, self.layout, self._rounded)
+        return targets
+
 
 @compiled
 def move(targets: Array, steps: Steps, layout: Layout, rounded: bool) -> None:
     """Move each row of ``targets`` (R, D) by its ``steps`` (R, M), to multiples of the steps where ``rounded``."""
-    first, categories, step, unit, low, scale = layout
     for row in range(len(steps)):
-        for feature in range(len(first)):
-            count, column = steps[row, feature], first[feature]
-            if count == 0:
-                continue
-            if categories[feature] > 0:
-                own = 0
-                for category in range(categories[feature]):
-                    if targets[row, column + category] > targets[row, column + own]:
-                        own = category
-                targets[row, column + own] = 0.0
-                targets[row, column + (own + count) % categories[feature]] = 1.0
-            else:
-                raw = np.rint((low[feature] + targets[row, column] * scale[feature]) * unit[feature]) / unit[feature]
-                if rounded:
-                    place = raw / step[feature]
-                    raw = (np.ceil(place - ROUNDING) if count > 0 else np.floor(place + ROUNDING)) * step[feature]
-                raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
-                targets[row, column] = (raw - low[feature]) / scale[feature]
+        for feature in range(steps.shape[1]):
+            if steps[row, feature] != 0:
+                _move_feature(targets[row], feature, steps[row, feature], layout, rounded)
+
+
+@compiled
+def move_few(targets: Array, feature: Indices, steps: Steps, layout: Layout, rounded: bool) -> None:
+    """The same where only some features (R, K), below 0 where there is none, move by ``steps`` (R, K)."""
+    for row in range(len(steps)):
+        for k in range(steps.shape[1]):
+            if feature[row, k] >= 0:
+                _move_feature(targets[row], feature[row, k], steps[row, k], layout, rounded)
+
+
+@compiled
+def _move_feature(target: Array, feature: int, count: int, layout: Layout, rounded: bool) -> None:
+    """Move one feature of a target (D,)."""
+    first, categories, step, unit, low, scale = layout
+    column = first[feature]
+    if categories[feature] > 0:
+        own = 0
+        for category in range(categories[feature]):
+            if target[column + category] > target[column + own]:
+                own = category
+        target[column + own] = 0.0
+        target[column + (own + count) % categories[feature]] = 1.0
+        return
+    raw = np.rint((low[feature] + target[column] * scale[feature]) * unit[feature]) / unit[feature]
+    if rounded:
+        place = raw / step[feature]
+        raw = (np.ceil(place - ROUNDING) if count > 0 else np.floor(place + ROUNDING)) * step[feature]
+    raw = np.rint((raw + count * step[feature]) * unit[feature]) / unit[feature]
+    target[column] = (raw - low[feature]) / scale[feature]
 
 
 def count_targets(limits: Limits, most_changes: int) -> float:
@@ -184,6 +205,21 @@ def moves_of(fewest: int, most: int, count: int) -> tuple[int, ...]:
     """At most about ``count`` moves of one feature down to ``fewest`` and up to ``most``, more of the small ones."""
     share = count if 0 in (fewest, most) else count // 2
     return (*(-step for step in spread(-fewest, share)), *spread(most, share))
+
+
+def moves_of_all(limits: Limits, count: int) -> tuple[Indices, Indices, Steps]:
+    """The moves of n people by their limits (n, M), at most about ``count`` of each feature: whose they are, the
+    feature, and the steps, (R,), by person and then by feature."""
+    ends = np.column_stack([limits.fewest.ravel(), limits.most.ravel()])
+    kinds, kind = np.unique(ends, axis=0, return_inverse=True)
+    moves = [moves_of(fewest, most, count) for fewest, most in kinds.tolist()]
+    length = np.array([len(steps) for steps in moves], dtype=np.intp)
+    start, own = (np.cumsum(length) - length)[kind], length[kind]
+    place = np.repeat(np.arange(len(own)), own)
+    within = np.arange(len(place)) - np.repeat(np.cumsum(own) - own, own)
+    every = np.array(list(chain.from_iterable(moves)), dtype=np.int64)
+    whose, feature = np.divmod(place, max(1, limits.most.shape[1]))
+    return whose, feature, every[start[place] + within]
 
 
 def single_moves(moves: Sequence[Sequence[int]]) -> Steps:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrays import Array, Mask
+from ...arrays import Array, Indices, Mask
 from ...goals import accepted
 from ...scores import Scores
 
@@ -17,19 +17,21 @@ class Lasting(NamedTuple):
     Examples
     --------
     >>> others = Lasting(lambda X: X - [0.0, 0.1, 0.2], share=0.9)
-    >>> others.kept(np.array([[0.6], [0.8]]), threshold=0.5)
+    >>> others.kept(np.array([[0.6], [0.8]]), np.array([0, 0]), threshold=0.5)
     array([False,  True])
 
     Where none of a person's options is accepted by so many, those are kept that the most accept.
 
-    >>> others.kept(np.array([[0.55], [0.65]]), threshold=0.5)
-    array([False,  True])
+    >>> others.kept(np.array([[0.55], [0.65], [0.55]]), np.array([0, 0, 1]), threshold=0.5)
+    array([False,  True,  True])
     """
 
     scores: Scores
     share: float
 
-    def kept(self, targets: Array, threshold: float) -> Mask:
-        """Which of a person's encoded targets (P, D), at least one, are kept, (P,)."""
+    def kept(self, targets: Array, whose: Indices, threshold: float) -> Mask:
+        """Which encoded targets (P, D), of people by their numbers (P,), are kept, (P,)."""
         share = np.mean(accepted(self.scores(targets), threshold), axis=1)
-        return np.asarray(share >= min(self.share, share.max()))
+        largest = np.zeros(whose.max(initial=-1) + 1)
+        np.maximum.at(largest, whose, share)
+        return np.asarray(share >= np.minimum(self.share, largest[whose]))

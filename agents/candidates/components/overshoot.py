@@ -24,6 +24,8 @@ TOGETHER = 256
 """Rows of a grid between a told target and its ends, over all its changes."""
 DIGITS = 3
 """Digits of the change to an end, of a feature without a step."""
+NUMBERS = 1 << 21
+"""Most numbers of the encoded rows that are asked about at once: 16 MB."""
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
@@ -32,10 +34,10 @@ Accepts = Callable[[Array], Mask]
 
 
 class Told(NamedTuple):
-    """The numbers and levels of F features that P targets of one person change, as raw values.
+    """The numbers and levels of F features that P targets change, as raw values.
 
-    ``rows`` (P, D) are the encoded targets, ``column`` (F,) is the first column of each feature, ``own`` (F,) are the
-    person's values, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
+    ``rows`` (P, D) are the encoded targets, ``column`` (F,) is the first column of each feature, ``own`` (P, F) are the
+    values of their people, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
     directions; where a target ``changed`` (P, F) nothing, it is its own value.
     """
 
@@ -48,11 +50,11 @@ class Told(NamedTuple):
     farthest: Array
 
     @classmethod
-    def of(cls, space: Space, person: Array, rows: Array) -> Told:
-        """What encoded targets (P, D) of a person (D,) change."""
+    def of(cls, space: Space, people: Array, rows: Array) -> Told:
+        """What encoded targets (P, D) change of their people (P, D)."""
         features = np.arange(len(space.mutable))
         column = np.searchsorted(space.feature_of, features)
-        own, values = (_rounded(space, (space.low + each * space.scale)[..., column]) for each in (person, rows))
+        own, values = (_rounded(space, (space.low + each * space.scale)[..., column]) for each in (people, rows))
         is_number = np.bincount(space.feature_of, minlength=len(features)) == 1
         changed = is_number & (values != own)
         # To the bounds, beyond the largest change that is suggested: nobody is told of that.
@@ -97,7 +99,7 @@ class Told(NamedTuple):
     def shortened(self, ends: Array) -> Array:
         """Ends (F,) of the single target, raw, brought nearer to where people would stop: at whole steps."""
         target = self.values[0]
-        step, way = np.maximum(self.space.smallest_change, 0.0), np.abs(ends - self.own)
+        step, way = np.maximum(self.space.smallest_change, 0.0), np.abs(ends - self.own[0])
         digits = 10.0 ** (np.floor(np.log10(np.where(way > 0, way, 1.0))) - DIGITS + 1)
         unit = np.where(step > 0, step, np.maximum(digits, 10.0 ** -np.array(self.space.digits, dtype=float)))
         whole = np.where(ends > target, np.floor(ends / unit + 1e-9), np.ceil(ends / unit - 1e-9)) * unit
@@ -108,7 +110,7 @@ class Told(NamedTuple):
     def groups(self) -> tuple[Indices, Mask]:
         """The changes that are probed together: the target of each group (G,), and its features (G, F).
 
-        Each change alone, all of a target, and all but one. Groups of fewer changes come first.
+        By target: each change alone, all but one, and all. So groups of fewer changes come first.
         """
         option, feature = np.nonzero(self.changed)
         alone = np.zeros((len(option), self.changed.shape[1]), dtype=np.bool_)
@@ -116,23 +118,29 @@ class Told(NamedTuple):
         count = self.changed.sum(axis=1)
         but_one, every = count[option] > 2, np.flatnonzero(count > 1)
         owner = np.concatenate([option, option[but_one], every])
-        return owner, np.concatenate([alone, self.changed[option[but_one]] & ~alone[but_one], self.changed[every]])
+        together = np.concatenate([alone, self.changed[option[but_one]] & ~alone[but_one], self.changed[every]])
+        order = np.argsort(owner, kind="stable")
+        return owner[order], together[order]
 
     def accepted(self, points: Array, accepts: Accepts) -> Mask:
         """Which points (P, F, K) of each group are accepted, the others being as told, (G, K)."""
         owner, together = self.groups
+        size = max(1, NUMBERS // max(1, points.shape[2] * self.rows.shape[1]))
+        pieces = [slice(start, start + size) for start in range(0, len(owner), size)]
+        parts = [self._accepted(points, owner[piece], together[piece], accepts) for piece in pieces]
+        return np.concatenate(parts) if parts else np.empty((0, points.shape[2]), dtype=np.bool_)
+
+    def _accepted(self, points: Array, owner: Indices, together: Mask, accepts: Accepts) -> Mask:
         count, (group, feature) = points.shape[2], np.nonzero(together)
-        if not len(owner):
-            return np.empty((0, count), dtype=np.bool_)
         encoded = (points[owner[group], feature] - self.space.low[self.column[feature], np.newaxis]) / (
             self.space.scale[self.column[feature], np.newaxis]
         )
         rows = np.repeat(self.rows[owner], count, axis=0).reshape(len(owner), count, self.rows.shape[1])
         rows[group, :, self.column[feature]] = encoded
-        # Rounded, neighbours are often the same: each row is asked about once.
-        is_next = np.ones((len(owner), count), dtype=np.bool_)
-        is_next[:, 1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=2)
-        return np.asarray(accepts(rows[is_next])[np.cumsum(is_next) - 1].reshape(len(owner), count))
+        every = rows.reshape(-1, self.rows.shape[1])
+        # Points are rounded: many are the same as the one before.
+        new = np.append(True, (every[1:] != every[:-1]).any(axis=1))
+        return np.asarray(accepts(every[new])[np.cumsum(new) - 1].reshape(len(owner), count))
 
     def accepts_between(self, ends: Array, accepts: Accepts) -> bool:
         """Whether a grid of rows from the single target to its ends (F,) is accepted, every change as far as it may."""

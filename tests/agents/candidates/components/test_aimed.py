@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.candidates.components.aimed import LEAST_GAIN, MUCH_NEARER
+from onward.agents.candidates.components.targets import LEAST_GAIN, MUCH_NEARER
 from onward.agents.candidates.contract import Ranges, Space
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1

@@ -1,0 +1,181 @@
+"""The processor time of a rejected person in programs as they are drafted, by data, model and number of features.
+
+Each program is trained once, in this version's format. Then this version, and another one beside it, take turns in
+processes of their own: people alone, people in blocks, and people of whom nobody has an option, who are explained.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import onward
+from onward.benchmarks.face import Row, progress
+from onward.benchmarks.recourse.figures import row
+from onward.benchmarks.truth.settings import spec_text
+from onward.streams.errors import UsageError
+
+POLICY = """
+policy: {generator: search, window: {time: P90D}, options: 3, least_help: 0.5, least_gain: 0.05, overshoot: limit,
+  second_way: true, lasting: 0.9}
+"""
+"""As ``onward spec draft`` writes it."""
+TURNS = 2
+UNREACHED = 0.999
+"""A score that hardly anybody can reach: people of whom it is asked have no option."""
+EXPLAINED = 20
+KINDS = {"forest": "random_forest", "booster": "gradient_boosting", "logistic": "logistic_regression"}
+WIDE: Mapping[str, tuple[int, int]] = {"23 open features": (23, 0), "152 columns": (40, 28), "120 movable": (120, 0)}
+"""Drawn data: numbers that may change, and one-hot features of four categories that may not."""
+ROWS = 3000
+
+_MEASURE = """
+import json, sys, time
+from pathlib import Path
+import numpy as np
+from onward.agents.goals import Threshold
+from onward.schemas.table import read_table
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.spec_check import load_program_spec
+
+spec, data, count, unreached, explained = Path(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:])
+program = assemble(load_program_spec(spec))
+X = read_table(data, program.spec).X
+people = np.unique(X[~program.approves(program.bundle.model.score(X))], axis=0)
+people = people[np.random.default_rng(0).permutation(len(people))[: int(count)]]
+told = program.vetting_under(program.bundle)
+goal = Threshold(unreached)
+none = told._replace(generator=told.generator.under(told.score, goal, told.objective), goal=goal)
+lost = np.setdiff1d(np.arange(len(people)), none.propose(people).people)[: int(explained)]
+
+def spent(what):
+    started = time.process_time()
+    what()
+    return 1e6 * (time.process_time() - started)
+
+told.propose(people[:3])
+if len(lost):
+    none.explain(people[lost[0]])
+alone = [spent(lambda: told.propose(people[[i]])) for i in range(len(people))]
+block = spent(lambda: told.propose(people)) / len(people)
+searched = [spent(lambda: none.propose(people[[i]])) for i in lost]
+why = [spent(lambda: none.explain(people[i])) for i in lost]
+print(json.dumps([alone, block, searched, why]))
+"""
+
+
+class Spent(NamedTuple):
+    """Microseconds of CPU: of each person alone, of one in blocks, and of those who have no option, searched and
+    explained."""
+
+    alone: Sequence[float]
+    block: float
+    searched: Sequence[float]
+    explained: Sequence[float]
+
+
+def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: bool) -> Iterator[Row]:
+    """The figures of every program; with ``against``, another version's Python, those of both and their ratio."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", onward.OnwardWarning)
+        for name, spec, table in _programs(Path(folder), data, quick):
+            progress(f"{name}: {people} people are searched for")
+            yield from _figures(name, _spent(spec, table, people, against))
+
+
+def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path]]:
+    """The name, the spec and the data of each program, trained."""
+    wide = list(WIDE)[:1] if quick else list(WIDE)
+    named = [("credit", kind) for kind in KINDS] + [("german", "forest")] if data is not None else []
+    for name, kind in [*named, *((name, "forest") for name in wide)]:
+        own = folder / f"{name}-{kind}".replace(" ", "-")
+        own.mkdir()
+        if name in WIDE:
+            table, text = own / "data.csv", _drawn(own / "data.csv", *WIDE[name])
+        else:
+            assert data is not None
+            table, text = data / f"{name}.csv", spec_text(name).decode()
+        (own / "spec.yaml").write_text(_with_policy(text))
+        onward.train(table, own / "spec.yaml", own / "model", estimator=KINDS[kind])
+        yield f"{name}, {kind}", own / "spec.yaml", table
+
+
+def _with_policy(text: str) -> str:
+    """A spec with the policy of a draft."""
+    kept, skipping = [], False
+    for line in text.splitlines():
+        skipping = line.startswith("policy:") or (skipping and line.startswith((" ", "#")))
+        if not skipping:
+            kept.append(line)
+    return "\n".join(kept) + POLICY
+
+
+def _drawn(file: Path, numbers: int, kinds: int) -> str:
+    """Write drawn data, and return their spec: a third of the numbers decide, some of them together."""
+    random = np.random.default_rng(numbers)
+    X, groups = random.integers(0, 101, (ROWS, numbers)), random.integers(0, 4, (ROWS, kinds))
+    share = X[:, : numbers // 3] / 100.0
+    odds = 3.0 * (share.mean(axis=1) - 0.5) * np.sqrt(share.shape[1]) + 2.0 * (share[:, 0] * share[:, 1] - 0.25)
+    labels = random.random(ROWS) < 1.0 / (1.0 + np.exp(-2.0 * odds))
+    names = [f"n{i}" for i in range(numbers)] + [f"k{i}" for i in range(kinds)]
+    with file.open("w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow([*names, "good"])
+        for row_numbers, row_groups, label in zip(
+            X.tolist(), groups.tolist(), labels.astype(int).tolist(), strict=True
+        ):
+            writer.writerow([*row_numbers, *("abcd"[group] for group in row_groups), label])
+    lines = [f"  - {{name: n{i}, type: integer, bounds: [0, 100], mutable: any}}" for i in range(numbers)]
+    lines += [f"  - {{name: k{i}, type: categorical, categories: [a, b, c, d], mutable: none}}" for i in range(kinds)]
+    rest = ["label: {name: good, desired: 1}", "model: {manifest: model/manifest.json}"]
+    return "\n".join(["program: drawn", "features:", *lines, *rest])
+
+
+def _spent(spec: Path, table: Path, people: int, against: Path | None) -> Mapping[str, Spent]:
+    """The least of some turns of each version."""
+    pythons = {"": sys.executable, **({} if against is None else {"the other version": str(against.absolute())})}
+    turns: dict[str, list[Spent]] = {name: [] for name in pythons}
+    for _ in range(TURNS):
+        for name, python in pythons.items():
+            turns[name].append(_turn(python, spec, table, people))
+    return {name: _least(found) for name, found in turns.items()}
+
+
+def _least(turns: Sequence[Spent]) -> Spent:
+    alone, block, searched, explained = (np.min(np.array(each), axis=0) for each in zip(*turns, strict=True))
+    return Spent(alone.tolist(), block.item(), searched.tolist(), explained.tolist())
+
+
+def _turn(python: str, spec: Path, table: Path, people: int) -> Spent:
+    given = [str(spec), str(table), str(people), str(UNREACHED), str(EXPLAINED)]
+    done = subprocess.run([python, "-P", "-c", _MEASURE, *given], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UsageError(f"{python}: it cannot measure a program: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+    return Spent(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def _figures(name: str, spent: Mapping[str, Spent]) -> Iterator[Row]:
+    title, seen = "CPU of a rejected person, program as drafted", dict[str, dict[str, float]]()
+    for version, own in spent.items():
+        seen[version] = {
+            "alone, median": float(np.median(own.alone)),
+            "alone, p99": float(np.percentile(own.alone, 99)),
+            "in blocks": own.block,
+            "no option": float(np.mean(own.searched)) if own.searched else float("nan"),
+            "explained": float(np.mean(own.explained)) if own.explained else float("nan"),
+        }
+        for figure, value in seen[version].items():
+            yield row(title, ", ".join(filter(None, (name, version))), figure, value, "us")
+    if len(spent) > 1:
+        ours, other = seen.values()
+        for figure, value in ours.items():
+            yield row(title, f"{name}, ratio", figure, value / other[figure])

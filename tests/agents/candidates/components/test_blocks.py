@@ -1,0 +1,214 @@
+"""The laws of a search for many people at once: what one person is told depends on no one else in the block."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import GradientBoostingClassifier
+
+from onward.agents.candidates import CandidateGenerator, Lasting, Ranges, Space, Vetting, registry
+from onward.agents.candidates.components.combination import SHORT, Effects, Sum, combined
+from onward.agents.candidates.contract import Score
+from onward.agents.costs import L1, MaxPercentileShift
+from onward.agents.fitted_trees.boosting import gradient_boosting
+from onward.agents.goals import Threshold
+from onward.agents.improvement import Improvement
+from onward.agents.objective import Floor, Objective
+from onward.agents.sigmoid import logit
+from onward.tests.support.spaces import scaled_space
+
+Array = np.ndarray[Any, Any]
+FEATURE_OF = np.array([0, 1, 2, 2, 2, 3, 4])
+COLUMNS = len(FEATURE_OF)
+PEOPLE = 70
+CUTS = (1, 2, 33, PEOPLE)
+NAMES = ("search", "plans", "adapted")
+
+
+def _people(count: int) -> Array:
+    """Encoded rows, of which many have values on the thresholds of trees."""
+    random = np.random.default_rng(5)
+    rows = random.integers(0, 21, (count, COLUMNS)) / 20.0
+    rows[:, 2:5] = np.eye(3)[random.integers(0, 3, count)]
+    return rows
+
+
+X = _people(400)
+Y = (X[:, 0] + X[:, 1] * X[:, 5] + 0.3 * X[:, 3] > 0.9).astype(int)
+FITTED = GradientBoostingClassifier(n_estimators=12, max_depth=3, random_state=0)
+BOOSTER = gradient_boosting(FITTED.fit(X, Y), COLUMNS)
+
+
+class Steps(Improvement):
+    """Log odds with few values, so that many targets are worth the same."""
+
+    def log_odds(self, after: Array, before: Array) -> Array:
+        return np.rint(4.0 * (after[:, 0] + 0.5 * after[:, 5]) - 3.0)
+
+
+class OwnTrees(Improvement):
+    """The log odds of the booster's own score, of what people become."""
+
+    def log_odds(self, after: Array, before: Array) -> Array:
+        return np.asarray(logit(BOOSTER.score(after), 1e-6))
+
+
+def _space(mutable: Sequence[Any] = ("up", "any", "any", "any", "down"), most: int | None = 3) -> Space:
+    ranges = Ranges.between(np.zeros(5), np.ones(5))._replace(largest_change=np.array([0.4, 1, np.inf, 1, 0.5]))
+    steps = np.array([0.05, 0.0, 0.0, 0.1, 0.05])
+    return scaled_space(
+        FEATURE_OF, mutable, steps, most, allowed=lambda rows: rows[:, 0] <= 1.2 - rows[:, 1] / 2, ranges=ranges
+    )
+
+
+def _vetting(name: str, helps: Improvement, score: Score = BOOSTER.score, space: Space | None = None) -> Vetting:
+    space, cost = space or _space(), L1() if isinstance(helps, Steps) else MaxPercentileShift(X)
+    objective = Objective(cost, 0.7, helps, floor=Floor(helps, 0.1, 0.01))
+    generator: CandidateGenerator = registry[name].build(space, X[Y == 1][:20], objective)
+    under = generator.under(score, Threshold(0.5), objective)
+    lasting = Lasting(lambda rows: np.stack([score(rows), score(rows) - 0.1], axis=1), 0.9)
+    return Vetting(under, space, objective, score, Threshold(0.5), "limit", 2, lasting)
+
+
+def _told(vetting: Vetting, people: Array, order: Array, cut: int) -> list[list[tuple[int, bytes]]]:
+    """The arms and targets of each person, from blocks of the people in an order."""
+    told: list[list[tuple[int, bytes]]] = [[] for _ in people]
+    for start in range(0, len(order), cut):
+        own = order[start : start + cut]
+        whose, arm, points, point = vetting.propose(people[own])
+        for number, each, row in zip(own[whose].tolist(), arm.tolist(), points[point], strict=True):
+            told[number].append((each, row.tobytes()))
+    return told
+
+
+REJECTED = X[BOOSTER.score(X) <= 0.5][:PEOPLE]
+ALONE = {
+    (name, kind): _told(_vetting(name, kind()), REJECTED, np.arange(PEOPLE), PEOPLE)
+    for name in NAMES
+    for kind in (Steps, OwnTrees)
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [Steps, OwnTrees])
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 2**32), cut=st.sampled_from(CUTS))
+def test_a_person_is_told_the_same_in_any_block(name: str, kind: type[Improvement], seed: int, cut: int) -> None:
+    order = np.random.default_rng(seed).permutation(PEOPLE)
+    assert _told(_vetting(name, kind()), REJECTED, order, cut) == ALONE[name, kind]
+    assert sum(map(bool, ALONE[name, kind])) > PEOPLE // 2
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_damaged_person_changes_nothing_for_the_others(cut: int) -> None:
+    damaged, sound = REJECTED.copy(), np.delete(np.arange(PEOPLE), [3, 40])
+    damaged[3, 0], damaged[40, 1] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        told = _told(_vetting("search", Steps(), _sure), damaged, np.arange(PEOPLE), cut)
+    assert [told[i] for i in sound] == [ALONE["search", Steps][i] for i in sound]
+    assert not told[3]
+
+
+def _sure(rows: Array) -> Array:
+    """The booster's scores; 0 of rows that it cannot score, as of all options."""
+    bad = ~np.isfinite(rows).all(axis=1)
+    return np.where(bad, 0.0, BOOSTER.score(np.where(bad[:, np.newaxis], 0.0, rows)))
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_rows_that_cannot_be_scored_are_no_options_of_one_person_alone(cut: int) -> None:
+    target = np.frombuffer(ALONE["search", Steps][0][0][1])
+
+    def failing(rows: Array) -> Array:
+        return np.where((rows == target).all(axis=1), 0.0, BOOSTER.score(rows))
+
+    told = _told(_vetting("search", Steps(), failing), REJECTED, np.arange(PEOPLE), cut)
+    assert target.tobytes() not in {row for _, row in told[0]}
+    assert told[1:] == ALONE["search", Steps][1:]
+
+
+@pytest.mark.parametrize("mutable", [("none",) * 5, ("none", "none", "none", "up", "none")])
+def test_nobody_movable_and_one_feature(mutable: Sequence[Any]) -> None:
+    vetting = _vetting("search", Steps(), space=_space(mutable))
+    whole = _told(vetting, REJECTED, np.arange(PEOPLE), PEOPLE)
+    assert (
+        whole == _told(vetting, REJECTED, np.arange(PEOPLE)[::-1], 33) == _told(vetting, REJECTED, np.arange(PEOPLE), 1)
+    )
+    assert any(whole) == ("up" in mutable)
+    assert not any(_told(vetting, REJECTED[:0], np.arange(0), 1))
+
+
+def test_the_memory_of_a_block_is_bounded() -> None:
+    """32 people with 2,000 columns, of which 60 may change."""
+    columns = 2000
+    mutable = ["any" if feature < 60 else "none" for feature in range(columns)]
+    space, weights = scaled_space(np.arange(columns), mutable, np.full(columns, 0.05), 3), np.zeros(columns)
+    weights[:60] = np.linspace(0.1, 1.0, 60)
+
+    class Weighted(Improvement):
+        def log_odds(self, after: Array, before: Array) -> Array:
+            return after[:, :60] @ weights[:60] - 3.0
+
+    people = np.random.default_rng(0).integers(0, 8, (32, columns)) / 20.0
+    generator = registry["search"].build(space, people[:0], Objective(L1(), 0.01, Weighted()))
+    under = generator.under(lambda rows: rows[:, :60].mean(axis=1), Threshold(0.15))
+    under.propose(people[:2])
+    tracemalloc.start()
+    assert set(under.propose(people).people.tolist()) == set(range(32))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200e6
+
+
+def _best_pairs(base: Effects, move: Effects, total: Sum, features: int, count: int) -> list[int]:
+    """The same combinations by sorting all of them."""
+    found = []
+    home: dict[int, int] = {}
+    for b, changed in enumerate(base.feature):
+        own = changed[changed >= 0].tolist()
+        place = home.setdefault(own[0], b) if len(own) == 1 else b
+        for r, (m, *_) in enumerate(move.feature.tolist()):
+            if m in own or (len(own) == 1 and m < own[0]):
+                continue
+            helps = base.helps[b] + move.helps[r] - total.helps
+            worth = (-math.log1p(math.exp(-helps)) if helps > -30.0 else helps) - total.nu * (
+                base.cost[b] + move.cost[r]
+            )
+            worth -= SHORT if base.odds[b] + move.odds[r] - total.odds < total.need else 0.0
+            found.append((-worth, place * features + m, b * len(move.helps) + r))
+    kept: dict[int, int] = {}
+    best = []
+    for _, place, code in sorted(found):
+        kept[place] = kept.get(place, 0) + 1
+        if kept[place] <= total.most:
+            best.append(code)
+    return best[:count]
+
+
+@given(seed=st.integers(0, 2**32), most=st.integers(1, 5), count=st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_the_best_combinations_are_those_of_all(seed: int, most: int, count: int) -> None:
+    """Effects are drawn from few numbers, so that many combinations are worth the same."""
+    random, features = np.random.default_rng(seed), 4
+
+    def effects(rows: list[list[int]]) -> Effects:
+        feature = np.array([row + [-1] * (3 - len(row)) for row in rows], dtype=np.intp)
+        helps, cost, odds = random.integers(-2, 3, (3, len(rows))) / 2.0
+        return Effects(feature, np.ones_like(feature), helps, np.abs(cost), odds)
+
+    size = int(random.integers(1, 3))
+    bases = [sorted(random.choice(features, size, replace=False).tolist()) for _ in range(random.integers(0, 7))]
+    base = effects([*bases, [0]][: max(1, len(bases))])
+    move = effects([[m] for m in np.sort(random.integers(0, features, random.integers(1, 9))).tolist()])
+    total = Sum(0.5, -0.5, float(random.choice([0.0, 0.5])), float(random.choice([-math.inf, 0.5])), most)
+    pairs = 0, len(base.helps), 0, len(move.helps)
+    assert combined(base, move, pairs, total, features, count).tolist() == _best_pairs(
+        base, move, total, features, count
+    )
