@@ -1,4 +1,4 @@
-"""Sums of trees in flat arrays: boosters and forests of any library, scored by one compiled loop.
+"""Sums of trees in flat arrays: boosters and forests of any library, scored by one compiled walk.
 
 The score of a row is ``link(base + the value of its leaf in every tree)``. The link is the logistic function, or none
 where the leaves hold shares of a probability.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 
 from .arrays import Array
 from .arrays import Indices as Indices
-from .compiled import compiled
 from .rounding import to_significant
 from .sigmoid import sigmoid
+from .tree_walk import Nodes as Nodes
+from .tree_walk import Thresholds as Thresholds
+from .tree_walk import Walk
 
 Ints = NDArray[np.int64]
-Nodes = NDArray[np.int32]
-Thresholds = NDArray[np.floating[Any]]
 
 Splits = Sequence[Array]
 """By column, the values beyond which a score may be another one, ascending: a row at a value is on its lower side."""
@@ -31,8 +32,6 @@ LEAF = -1
 """The column and the child of a leaf."""
 MOST_DIGITS = 9
 """Of scores that are rounded."""
-MOST_APART = 16
-"""Columns in which two variants of one person differ at most: other rows begin another run."""
 
 
 class Tree(NamedTuple):
@@ -68,9 +67,7 @@ class TreeSum:
 
     def score(self, X: Array) -> Array:
         """The probability of the desired class, (n,), of encoded rows (n, D) without NaN."""
-        rows = np.ascontiguousarray(X, dtype=self.threshold.dtype)
-        total = np.full(len(rows), self.base)
-        add_leaves(rows, self.roots, self.nodes, self.threshold, self.value, total)
+        total = self.total(X)
         # Shares of a probability are rounded, so that their sum may be just above 1.
         scores = sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
         return scores if self.digits is None else to_significant(scores, self.digits)
@@ -80,126 +77,21 @@ class TreeSum:
         column = self.nodes[:, 0]
         return tuple([np.unique(self.threshold[column == each]).astype(np.float64) for each in range(columns)])
 
+    @cached_property
+    def walk(self) -> Walk:
+        """The trees as they are walked."""
+        return Walk.of(self.roots, self.nodes, self.threshold, self.value)
+
+    def total(self, X: Array) -> Array:
+        """The base and the leaves of encoded rows (n, D), added up in the order of the trees, (n,)."""
+        total = np.full(len(X), self.base)
+        self.walk.add_leaves(X, np.zeros(len(self.roots), np.intp), total[np.newaxis])
+        return total
+
     def mapped(self, slope: float, intercept: float, *, logistic: bool) -> TreeSum:
         """The trees whose sum is ``slope`` times this one's, plus ``intercept``."""
         base = slope * self.base + intercept
         return replace(self, value=slope * self.value, base=base, logistic=logistic)
-
-
-@compiled
-def add_leaves(
-    rows: Thresholds,
-    roots: Indices,
-    nodes: Nodes,
-    threshold: Thresholds,
-    value: Array,
-    total: Array,
-) -> None:
-    """Add to ``total`` (n,) the value of the leaf of every tree for each of ``rows`` (n, D), tree by tree.
-
-    A node of ``nodes`` (N, 3) is its column, negative in a leaf, and its left and right child.
-    ``rows`` and ``threshold`` (N,) are of the same type, float32 or float64.
-    """
-    add_leaves_by_group(rows, roots, nodes, threshold, value, np.zeros(len(roots), np.intp), total.reshape(1, -1))
-
-
-@compiled
-def add_leaves_by_group(
-    rows: Thresholds,
-    roots: Indices,
-    nodes: Nodes,
-    threshold: Thresholds,
-    value: Array,
-    group: Indices,
-    total: Array,
-) -> None:
-    """Add to ``total`` (G, n) what ``add_leaves`` does, each tree to the total of its ``group`` (T,).
-
-    Rows that mostly agree, such as variants of one person, cost less where they lie together (``end_of_run``).
-    """
-    start = 0
-    while start < len(rows):
-        end = end_of_run(rows, start)
-        add_leaves_of_run(rows[start:end], roots, nodes, threshold, value, group, total[:, start:end])
-        start = end
-
-
-@compiled
-def end_of_run(rows: Thresholds, start: int) -> int:
-    """Where the run of the rows (n, D) ends in which each agrees with the one before it in most columns."""
-    most = min(MOST_APART, rows.shape[1] // 2)
-    for end in range(start + 1, len(rows)):
-        apart = 0
-        for column in range(rows.shape[1]):
-            apart += rows[end, column] != rows[end - 1, column]
-        if apart > most:
-            return end
-    return len(rows)
-
-
-@compiled
-def add_leaves_of_run(
-    rows: Thresholds,
-    roots: Indices,
-    nodes: Nodes,
-    threshold: Thresholds,
-    value: Array,
-    group: Indices,
-    total: Array,
-) -> None:
-    """The same of one run: in each tree the row of the most common values is followed to its leaf, and the others are
-    followed only from where they leave its path."""
-    common = most_common(rows)
-    differing, counts = rows_that_differ(rows, common)
-    leaves_to = np.full(len(rows), -1, np.int32)
-    for tree in range(len(roots)):
-        node, sums = roots[tree], total[group[tree]]
-        while nodes[node, 0] >= 0:
-            column = nodes[node, 0]
-            holds = common[column] <= threshold[node]
-            for j in range(counts[column]):
-                i = differing[column, j]
-                if leaves_to[i] < 0 and (rows[i, column] <= threshold[node]) != holds:
-                    leaves_to[i] = nodes[node, 2] if holds else nodes[node, 1]
-            node = nodes[node, 1] if holds else nodes[node, 2]
-        for i in range(len(rows)):
-            own = leaves_to[i]
-            if own < 0:
-                sums[i] += value[node]
-                continue
-            leaves_to[i] = -1
-            while nodes[own, 0] >= 0:
-                own = nodes[own, 1] if rows[i, nodes[own, 0]] <= threshold[own] else nodes[own, 2]
-            sums[i] += value[own]
-
-
-@compiled
-def most_common(rows: Thresholds) -> Thresholds:
-    """The value of more than half of the rows (n, D) in each column, (D,); where there is none, any row's value.
-
-    This is the majority vote of Boyer and Moore (1991): one pass without counting values.
-    """
-    common = rows[0].copy() if len(rows) else np.zeros(rows.shape[1], rows.dtype)
-    for column in range(rows.shape[1]):
-        votes = 0
-        for i in range(len(rows)):
-            if votes == 0:
-                common[column] = rows[i, column]
-            votes += 1 if rows[i, column] == common[column] else -1
-    return common
-
-
-@compiled
-def rows_that_differ(rows: Thresholds, common: Thresholds) -> tuple[Nodes, Indices]:
-    """For each column the numbers of the rows that have another value than ``common`` (D,), and how many they are."""
-    differing = np.empty(rows.shape[::-1], np.int32)
-    counts = np.zeros(rows.shape[1], np.intp)
-    for i in range(len(rows)):
-        for column in range(rows.shape[1]):
-            if rows[i, column] != common[column]:
-                differing[column, counts[column]] = i
-                counts[column] += 1
-    return differing, counts
 
 
 def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:
@@ -254,9 +146,16 @@ def check_trees(trees: TreeSum, columns: int) -> TreeSum:
     children = nodes[inner, 1:]
     if not ((children > np.flatnonzero(inner)[:, np.newaxis]) & (children < ends)).all():
         raise ValueError("its trees have a node whose child does not come after it in the same tree")
+    if have_shared(children):
+        raise ValueError("its trees have a node that is the child of two")
     if (nodes[:, 0] >= columns).any():
         raise ValueError(f"its trees ask for column {nodes[:, 0].max()}, the spec has {columns}")
     return trees
+
+
+def have_shared(children: NDArray[np.integer[Any]]) -> bool:
+    """Whether a node is twice among the children, so that a walk from both would see it twice."""
+    return bool((np.bincount(children.ravel()) > 1).any())
 
 
 def down_to_float32(threshold: Array) -> NDArray[np.float32]:

@@ -1,18 +1,18 @@
 """Random forests scored by compiled code, bit for bit as scikit-learn scores them.
 
 ``RandomForestClassifier.predict_proba`` calls every tree, which takes milliseconds for a single row. Here the nodes of
-all trees are in flat arrays, and one compiled loop descends them.
+all trees are in flat arrays, and one compiled walk descends them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
-from ..trees import LEAF, Indices, Nodes, TreeSum, add_leaves, down_to_float32
+from ..trees import LEAF, Indices, TreeSum, down_to_float32, have_shared
 
 
 class Forest:
@@ -28,30 +28,23 @@ class Forest:
         for number, tree in enumerate(trees):
             _check(tree, number, columns)
         sizes = [tree.node_count for tree in trees]
-        self._roots: Indices = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp)
+        roots: Indices = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp)
         leaf = np.concatenate([tree.children_left == LEAF for tree in trees])
         feature = np.where(leaf, LEAF, np.concatenate([tree.feature for tree in trees]))
-        left = self._renumbered(tree.children_left for tree in trees)
-        right = self._renumbered(tree.children_right for tree in trees)
-        # What one step of a descent reads lies together.
-        self._nodes: Nodes = np.stack([feature, left, right], axis=1).astype(np.int32)
-        self._threshold = down_to_float32(np.concatenate([tree.threshold for tree in trees]))
-        self._value: Array = np.concatenate([tree.value[:, 0, 1] for tree in trees])
+        left = np.concatenate([tree.children_left + root for tree, root in zip(trees, roots, strict=True)])
+        right = np.concatenate([tree.children_right + root for tree, root in zip(trees, roots, strict=True)])
+        nodes = np.stack([feature, left, right], axis=1).astype(np.int32)
+        threshold = down_to_float32(np.concatenate([tree.threshold for tree in trees]))
+        shares = np.concatenate([tree.value[:, 0, 1] for tree in trees])
+        self._shares = TreeSum(roots, nodes, threshold, shares, 0.0, logistic=False)
 
     def score(self, X: Array) -> Array:
         """The probability of class 1, (n,)."""
-        rows = np.ascontiguousarray(X, dtype=np.float32)
-        total = np.zeros(len(rows))
-        add_leaves(rows, self._roots, self._nodes, self._threshold, self._value, total)
-        return total / len(self._roots)
+        return self._shares.total(X) / len(self._shares.roots)
 
     def as_sum(self) -> TreeSum:
         """The trees as a sum: the same scores but for the last bit."""
-        return TreeSum(self._roots, self._nodes, self._threshold, self._value / len(self._roots), 0.0, logistic=False)
-
-    def _renumbered(self, children: Iterable[Indices]) -> Indices:
-        """Nodes numbered within their tree, renumbered within the forest."""
-        return np.concatenate([nodes + root for nodes, root in zip(children, self._roots, strict=True)])
+        return replace(self._shares, value=self._shares.value / len(self._shares.roots))
 
 
 def _check(tree: Any, number: int, columns: int) -> None:
@@ -64,5 +57,7 @@ def _check(tree: Any, number: int, columns: int) -> None:
     for child in (left[inner], right[inner]):
         if not ((child > parents) & (child < count)).all():
             raise ValueError(f"tree {number} has a node whose child does not come after it")
+    if have_shared(np.stack([left[inner], right[inner]])):
+        raise ValueError(f"tree {number} has a node that is the child of two")
     if not ((tree.feature[inner] >= 0) & (tree.feature[inner] < columns)).all():
         raise ValueError(f"tree {number} asks for a column that does not exist")

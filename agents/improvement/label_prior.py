@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trees import TreeSum, add_leaves_by_group, check_trees
+from ..trees import TreeSum, check_trees
 from .components.ensemble import Ensemble, add_up
 from .contract import Array, Labels, TrainedImprovement
 
@@ -61,11 +61,10 @@ class LabelPrior(TrainedImprovement):
     def log_odds(self, after: Array, before: Array) -> Array:  # what people were does not count
         """The log odds of the desired label of ``after`` (P, D), (P,)."""
         trees, group, weights, forest_weight = self._ensemble
-        rows, total = np.ascontiguousarray(after, dtype=np.float32), np.full(len(after), trees.base)
+        total, sums = np.full(len(after), trees.base), np.zeros((self._groups, len(after)))
         for column, weight in enumerate(weights):
             total += weight * after[:, column]
-        sums = np.zeros((self._groups, len(rows)))
-        add_leaves_by_group(rows, trees.roots, trees.nodes, trees.threshold, trees.value, group, sums)
+        trees.walk.add_leaves(after, group, sums)
         add_up(sums, forest_weight, total)
         return total
 

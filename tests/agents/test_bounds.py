@@ -35,6 +35,7 @@ from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.agents.reasons import TreeContributions
+from onward.agents.tree_walk import MOST_VALUES, SET, Walk
 from onward.agents.trees import TreeSum
 from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Rules
 from onward.schemas.encoding import FeatureCodec
@@ -118,6 +119,17 @@ def choose_sets() -> None:
         gains(costs, weights, costs[0])
 
 
+def walk_trees() -> None:
+    """Sets of rows that differ in as much as they may, in more, and not at all; and NaN."""
+    nodes = np.array([[0, 1, 2], [-1, 0, 0], [1, 3, 4], [-1, 0, 0], [-1, 0, 0], [-1, 0, 0]], dtype=np.int32)
+    walk = Walk.of(np.array([0, 5]), nodes, np.full(6, 0.5), np.arange(6.0))
+    for new in range(MOST_VALUES // SET):
+        rows = np.zeros((SET + 6, 6))
+        rows[:, :new] = np.random.default_rng(0).random((SET + 6, new))
+        rows[0, :new] = np.nan
+        walk.add_leaves(rows, np.array([0, 1]), np.zeros((2, SET + 6)))
+
+
 def order_many_changes() -> None:
     """Changes and steps of which there are too many to try each order, and targets too many to keep."""
     features = MOST_ORDERED + 2
@@ -174,6 +186,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     best_option(certain, np.ones(6), 0.0, 0.0, np.linspace(0.9, 0.1, 8), 1.0)
     choose_sets()
     order_many_changes()
+    walk_trees()
     for name in registry:
         for instances in MANY:
             for seed in range(2):
