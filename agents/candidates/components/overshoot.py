@@ -81,20 +81,21 @@ class Told(NamedTuple):
 
     def _between_splits(self, values: Array, ends: Array, splits: Splits) -> Array:
         """The values (1, F, K) of a single target, and the first beyond each split on the way to its ends (1, F)."""
-        found = []
-        for feature, (own, end) in enumerate(zip(self.values[0], ends[0], strict=True)):
-            column, unit = self.column[feature], 10.0 ** max(self.space.digits[feature], 0)
+        found = {}
+        for feature in np.flatnonzero(self.changed[0]).tolist():
+            own, end, column = self.values[0, feature], ends[0, feature], self.column[feature]
+            unit = 10.0 ** max(self.space.digits[feature], 0)
             at = self.space.low[column] + splits[column] * self.space.scale[column]
             # A row at a split is on its lower side.
             beyond = (np.floor(at * unit) + (end > own)) / unit
             beyond = beyond[(beyond > min(own, end)) & (beyond < max(own, end))]
-            found.append(np.concatenate([values[0, feature], beyond]))
-        most = max(map(len, found))
-        filled = [
-            np.pad(each, (0, most - len(each)), constant_values=end) for each, end in zip(found, ends[0], strict=True)
-        ]
-        ordered = np.sort(np.array(filled), axis=1)
-        return np.where((ends[0] < self.values[0])[:, np.newaxis], ordered[:, ::-1], ordered)[np.newaxis]
+            all_values = np.sort(np.concatenate([values[0, feature], beyond]))
+            found[feature] = all_values if end > own else all_values[::-1]
+        most = max(map(len, found.values()), default=0)
+        filled = np.repeat(ends[0, :, np.newaxis], most, axis=1)
+        for feature, ordered in found.items():
+            filled[feature, : len(ordered)] = ordered
+        return filled[np.newaxis]
 
     def shortened(self, ends: Array) -> Array:
         """Ends (F,) of the single target, raw, brought nearer to where people would stop: at whole steps."""
