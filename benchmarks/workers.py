@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onward.benchmarks import face
 from onward.benchmarks.arena import onward_worker
 from onward.benchmarks.arena.broker import Broker, start_broker
@@ -23,6 +26,8 @@ from onward.benchmarks.arena.contender import Contender, RunTopics
 from onward.benchmarks.arena.load import Load, write_drafted_load
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import BrokerError, OnwardError
+from onward.streams.ingest.partitioning import partition_of
+from onward.streams.journal.entries import journal_key
 from onward.streams.kafka.admin.owners import members
 from onward.streams.topics import plan
 from onward.tests.support.kafka_cluster import unavailable
@@ -31,6 +36,8 @@ from onward.tests.support.process import WatchedProcess
 TEAMS = (1, 2, 3)
 PARTITIONS = 6
 """As many as docs/operations.md creates."""
+SPREAD, NAMES = (1, 6, 24), 500
+"""Numbers of shards whose places are counted, and of names of programs: the places follow from the name."""
 WARM_UP = 200
 AIM_COST_RATIO = 1.1
 """The processor time of an application in a team, over that of a worker alone, at most."""
@@ -66,7 +73,8 @@ class Team(NamedTuple):
 
 
 def workers(args: Args) -> Iterator[Row]:
-    """The figures of every team."""
+    """What shards let workers do, and the figures of every team."""
+    yield from spread()
     if reason := unavailable():
         progress(f"all is left out: {reason}")
         return
@@ -82,6 +90,21 @@ def workers(args: Args) -> Iterator[Row]:
                 did = ", ".join(f"{share.applications} in {share.cpu_seconds:.1f} s" for share in team.shares)
                 progress(f"{size} at work: {team.seconds:.1f} s by the clock; of CPU {did}")
     yield from rows(teams, args.applications)
+
+
+def spread() -> Iterator[Row]:
+    """The shards that the busiest worker of the largest team has, and the partitions with any: means over names."""
+    size = TEAMS[-1]
+    for shards in SPREAD:
+        each = np.array([_shards_of_partitions(f"loans-{name}", shards) for name in range(NAMES)])
+        of_workers = each.reshape(NAMES, size, -1).sum(axis=2)
+        yield Row(f"{shards} shards: share of the busiest of {size}", of_workers.max(axis=1).mean() / shards, "")
+        yield Row(f"{shards} shards: partitions of {PARTITIONS} in use", (each > 0).sum(axis=1).mean(), "")
+
+
+def _shards_of_partitions(program: str, shards: int) -> NDArray[np.int64]:
+    own = [partition_of(journal_key(program, shard), PARTITIONS) for shard in range(shards)]
+    return np.bincount(own, minlength=PARTITIONS)
 
 
 def divide(spec: Path, shards: int) -> None:

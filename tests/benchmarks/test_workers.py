@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from onward.benchmarks import face
-from onward.benchmarks.workers import Args, Share, Team, divide, rows, workers
+from onward.benchmarks.workers import Args, Share, Team, divide, rows, spread, workers
 
 
 def test_a_team_is_as_fast_as_its_busiest_worker_where_each_has_a_core() -> None:
@@ -16,6 +16,15 @@ def test_a_team_is_as_fast_as_its_busiest_worker_where_each_has_a_core() -> None
     assert found["3 at work: faster where each has a core"].value == pytest.approx(2.0)
     cost = found["3 at work: an application"]
     assert (cost.value, cost.aim) == (pytest.approx(21_000.0), pytest.approx(22_000.0))
+
+
+def test_more_shards_spread_over_more_partitions_and_more_evenly() -> None:
+    found = [row.value for row in spread()]
+    shares, used = found[::2], found[1::2]
+    assert shares[0] == used[0] == 1.0
+    assert shares == sorted(shares, reverse=True)
+    assert used == sorted(used)
+    assert used[-1] > 5.9
 
 
 @pytest.mark.parametrize("written", ["program: loans\n", "program: loans\nshards: 24  # parts\n"])
