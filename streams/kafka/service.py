@@ -7,12 +7,13 @@ import gc
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from ...schemas.draft.reminders import unprotected
 from ...schemas.events import Model
 from ..archive.store import archive_at
 from ..engine.portion import PORTION_ENTRIES
+from ..errors import ModelError
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
@@ -24,6 +25,7 @@ from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
 from ..programs.trial import Trial, Trials
 from ..records import ChunkHandler, Lag, Record, RunningWorker, TopicPartition
+from ..replay.rehearsal import rehearse
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
 from ..worker.journal_trimmer import CUT_SECONDS
@@ -131,6 +133,7 @@ async def run_service(
         readiness = CaughtUp(worker, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:
             await stack.enter_async_context(_pages(settings, metrics, readiness))
+        await asyncio.to_thread(_rehearse, programs)
         timers = _timers(settings, ingest, processor, metrics, worker, lease)
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.ingested, ingest), topics.journal: processor}
         try:
@@ -158,6 +161,14 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
         for caution in (*cautions(program.spec), *needs_applicants(program.spec), *unprotected(program.spec)):
             log.warning(caution, extra={"program": name})
     return programs
+
+
+def _rehearse(programs: Mapping[str, Program]) -> None:
+    """Compile what first answers need while the worker has no partitions, so that nobody waits for it."""
+    for name, program in programs.items():
+        with suppress(ModelError):  # people whom the model cannot score are told so, made up or not
+            rehearse(program)
+        log.info("a first answer is compiled", extra={"program": name})
 
 
 @asynccontextmanager
