@@ -56,8 +56,8 @@ PAUSE_SECONDS = 0.3
 TOPICS = Topics()
 LIMITED = {
     "limited": {
-        "policy": {**POLICIES["limited"]["policy"], "window": {"time": "PT42S", "lateness": "PT1S"}},
-        "capacity": {"places": 20, "round": "PT2S", "horizon": 20},
+        "policy": {**POLICIES["limited"]["policy"], "window": {"time": "PT12S", "lateness": "PT1S"}},
+        "capacity": {"places": 20, "round": "PT2S", "horizon": 5},
         "shards": 1,
     }
 }
