@@ -49,9 +49,9 @@ types: install
 # for tests alone is compiled in less time, and kept apart from what runs elsewhere.
 PARALLEL := -n 3 --dist worksteal
 UNIT := $(PARALLEL) -m 'not rl and not kafka and not slow'
-unit attacks test-pythons: export OMP_NUM_THREADS := 1
-unit attacks test-pythons: export NUMBA_OPT := 1
-unit attacks test-pythons: export NUMBA_CACHE_DIR := $(CURDIR)/build/numba-tests
+unit attacks test-pythons test-rl: export OMP_NUM_THREADS := 1
+unit attacks test-pythons test-rl: export NUMBA_OPT := 1
+unit attacks test-pythons test-rl: export NUMBA_CACHE_DIR := $(CURDIR)/build/numba-tests
 unit: install
 	$(BIN)/pytest $(UNIT)
 

@@ -5,6 +5,7 @@ That is the one at ONWARD_KAFKA_BOOTSTRAP ("host:port,..."), else one that is st
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import uuid
@@ -49,6 +50,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if asked and reason and any(item.get_closest_marker("kafka") for item in session.items):
         ways = "or name a broker in ONWARD_KAFKA_BOOTSTRAP, or let `make kafka-test` start one where Docker runs"
         raise pytest.UsageError(f"tests on a real Kafka are asked for, and there is {reason}, {ways}")
+    # Modules and tests stay to the end: no collection of garbage needs to look at them again.
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -3,12 +3,10 @@
 import itertools
 import json
 import math
-import os
 import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,6 +30,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Metrics
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
+from onward.tests.support.forked_process import ForkedProcess, workers_are_forked
 from onward.tests.support.programs import PICKED, POLICIES, write_programs
 from onward.tests.support.stricter_models import write_stricter
 
@@ -56,8 +55,8 @@ PAUSE_SECONDS = 0.3
 TOPICS = Topics()
 LIMITED = {
     "limited": {
-        "policy": {**POLICIES["limited"]["policy"], "window": {"time": "PT42S", "lateness": "PT1S"}},
-        "capacity": {"places": 20, "round": "PT2S", "horizon": 20},
+        "policy": {**POLICIES["limited"]["policy"], "window": {"time": "PT12S", "lateness": "PT1S"}},
+        "capacity": {"places": 20, "round": "PT2S", "horizon": 5},
         "shards": 1,
     }
 }
@@ -76,7 +75,7 @@ PROMISED = {
 ASKED = {
     "asked": {
         "policy": {**PICKED, "choice": "protoar", "generator": "plans", "window": {"time": "PT1H", "lateness": "PT1S"}},
-        "elicitation": {"tolerance": 0, "deadline": "PT5S"},
+        "elicitation": {"tolerance": 0, "deadline": "PT2S"},
     }
 }
 WRITTEN = {**LIMITED, **PROMISED, **ASKED, "picked": POLICIES["picked"]}
@@ -122,7 +121,7 @@ def worker(broker: EmbeddedBroker, tmp_path: Path) -> Iterator[str]:
     snapshots = ["--snapshots", str(tmp_path / "snapshots"), "--snapshot-minutes", "0.02"]
     flags = [*specs, *pages, *snapshots, "--state-dir", str(tmp_path / "state"), "--fetch-wait-seconds", "0.01"]
     log = tmp_path / "worker.log"
-    with WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, log) as running:
+    with workers_are_forked(), WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, log) as running:
         yield told(log, r'"address": "([^"]+)"', running.check)
 
 
@@ -131,22 +130,22 @@ def simulator(broker: EmbeddedBroker, worker: str, tmp_path: Path) -> Iterator[s
     """HOST:PORT of the pages of `onward simulate`, which plays against the worker."""
     flags = ["--brokers", broker.bootstrap, "--web-host", "127.0.0.1", "--web-port", "0", *PLAY]
     log = tmp_path / "simulator.log"
-    with running([sys.executable, "-P", "-m", "onward", "simulate", *flags], log) as check:
+    log.touch()
+    with ForkedProcess(main, ["simulate", *flags], log, {}) as process:
+
+        def check() -> None:
+            assert process.exit_code is None, log.read_text()
+
         yield told(log, r"serving /metrics on (\S+)", check)
 
 
 @contextmanager
-def running(command: list[str], log: Path) -> Iterator[Callable[[], None]]:
-    """Run a command beside the test; yields what fails when it has ended."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
+def running(command: list[str], log: Path) -> Iterator[None]:
+    """Run a command beside the test."""
     with log.open("wb") as stream:
-        process = subprocess.Popen(command, env=environment, stdout=stream, stderr=stream)
-
-    def check() -> None:
-        assert process.poll() is None, log.read_text()
-
+        process = subprocess.Popen(command, stdout=stream, stderr=stream)
     try:
-        yield check
+        yield
     finally:
         process.terminate()
         process.wait()
@@ -223,6 +222,8 @@ class Competitors:
                 self._answer(writer, f"asked-{self._number}", question=1)
             self._answer(writer, f"asked-{self._number}")
             for name in back:
+                # By now they have their options: what they pick shows what the regret is that they were told.
+                self._answer(writer, name.replace("new-", "asked-"), when="later")
                 who = {"previous": name, "applicant": name.replace("new-", "person ")}
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, **who)
                 del self._applied[name]
@@ -235,11 +236,10 @@ class Competitors:
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
-    def _answer(self, writer: EventWriter, name: str, **question: int) -> None:
+    def _answer(self, writer: EventWriter, name: str, when: str = "at once", **question: int) -> None:
         event = Answer("asked", name, "1", **question)
-        headers = cloud_event_headers(
-            f"answer-{name}-{len(question)}", "test", ce_type(event), time.time_ns() // 1_000_000
-        )
+        id = f"answer-{name}-{len(question)}-{when}"
+        headers = cloud_event_headers(id, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.answers, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
 

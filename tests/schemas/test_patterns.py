@@ -49,7 +49,10 @@ class Use(NamedTuple):
 def uses() -> Iterator[tuple[str, Use]]:
     for room in ("schemas", "agents", "streams"):
         for file in sorted((ROOT / room).rglob("*.py")):
-            tree = ast.parse(file.read_text())
+            text = file.read_text()
+            if "import re\n" not in text:
+                continue
+            tree = ast.parse(text)
             attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
             used = [(own.value.id, own.attr) for own in attributes if isinstance(own.value, ast.Name)]
             made = [name for owner, name in used if owner == "re" and name.islower() and name != "escape"]
