@@ -8,7 +8,7 @@ import numpy as np
 
 from ..goals import Goal
 from ..scores import models_in_words
-from .components.explanations import smallest_relaxation
+from .components.explanations import Relaxed, smallest_relaxation
 from .components.grid import Grid, Steps
 from .components.scoring_generator import ScoringGenerator, in_words
 from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space, Targeted
@@ -253,9 +253,10 @@ class Adapted(ScoringGenerator):
     def _relaxation(self, person: Array) -> str:
         """The smallest relaxation of the rules that gives the person an option, in words."""
 
-        def near(relaxed: Space, factor: Steps) -> Steps:
+        def near(relaxed: Relaxed) -> Steps:
             """The ways to the instances, of which one feature goes farther than the rules allow."""
-            own, farther = self._grid.toward(person, self.arms) * factor, Grid(relaxed).toward(person, self.arms)
+            own = self._grid.toward(person, self.arms) * relaxed.factor
+            farther = relaxed.grid.toward(person, self.arms)
             whose, which = np.nonzero(own != farther)
             rows: Steps = own[whose]
             rows[np.arange(len(rows)), which] = farther[whose, which]

@@ -177,6 +177,10 @@ class CandidateGenerator(Parametrised, ABC):
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
 
+    def nothing_reaches(self, person: Array) -> bool:  # for those that note it when they propose
+        """Whether it is known that nothing would be found for a person (D,) without the objective's floor either."""
+        return False
+
     @classmethod
     def plans_steps(cls) -> bool:
         """Whether its options are plans of steps."""

@@ -102,6 +102,10 @@ class PlanGenerator(Search):
         own = (Targeted(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
         return self._completed(people, Targeted.joined([Targeted.none(people), *own]), super().propose)
 
+    def nothing_reaches(self, person: Array) -> bool:
+        """Plans are searched for in another way, of which nothing is noted."""
+        return False
+
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         if count := len(self._best_of_sets(person).arm):

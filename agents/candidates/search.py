@@ -15,7 +15,7 @@ from ..parameters import Interval
 from ..scores import WorstCase, models_in_words
 from .components.aimed import BLOCK, AimedSearch
 from .components.effects import MOVES_BY_SIZE, SingleMoveEffects
-from .components.explanations import best_rows, neighbours, smallest_relaxation
+from .components.explanations import Relaxed, best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
 from .components.grid import (
     Grid,
@@ -31,7 +31,7 @@ from .components.linear_sets import LinearSets
 from .components.scored import Measured, ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
 from .components.worst_case_sets import solve_worst_case
-from .contract import Array, Explanation, Indices, LinearScore, Objective, Proposals, Score, Space, Targeted
+from .contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space, Targeted
 
 EXHAUSTIVE = 1500
 """All targets of a person are scored where there are no more than this."""
@@ -57,14 +57,24 @@ BASES = 4
 """Rows of the best scores from which a rule is broken, to explain why there is no option."""
 
 
+KEPT = 256
+"""People without an option of whom it is kept how far the allowed changes lead, in case that it is explained."""
+
+
 class _Found(NamedTuple):
     """A person's target of each arm, the best score of all allowed targets with its target, and whether both are
-    proven."""
+    proven.
+
+    ``bases`` (B, M) are steps from which a rule may be broken. ``reached`` says whether a target was found that reaches
+    the goal, above the floor or below.
+    """
 
     options: dict[int, Array]
     best: float | None
     nearest: Array | None
     proven: bool
+    bases: Steps
+    reached: bool
 
 
 class Search(ScoringGenerator):
@@ -103,6 +113,7 @@ class Search(ScoringGenerator):
     ) -> None:
         super().__init__(space, objective, score, goal)
         self._dearest = dearest
+        self._lost: dict[bytes, _Found] = {}
         self._grid = Grid(space)
         movable = len(self._grid.features)
         self._most_changes = min(movable, space.max_changes or movable)
@@ -122,6 +133,7 @@ class Search(ScoringGenerator):
         # Grid and sets take much longer to make than to share, and a round of limited places needs several goals.
         other = copy(self)
         other._score, other._goal, other._objective = score, goal, objective or self._objective
+        other._lost = {}
         # What follows from the model is cached under the names of properties.
         for name in [name for name in vars(other) if isinstance(getattr(type(other), name, None), cached_property)]:
             delattr(other, name)
@@ -129,25 +141,29 @@ class Search(ScoringGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
+        reached = np.zeros(len(people), dtype=np.bool_)
         if self._aimed is None:
-            parts = self._cheapest(people, np.arange(len(people)))
+            parts = self._cheapest(people, np.arange(len(people)), reached)
         else:
-            parts = [self._aimed_options(people, start, self._aimed) for start in range(0, len(people), BLOCK)]
-            rest = self._cheapest(people, _without(np.arange(len(people)), parts))
+            parts = [self._aimed_options(people, start, self._aimed, reached) for start in range(0, len(people), BLOCK)]
+            rest = self._cheapest(people, _without(np.arange(len(people)), parts), reached)
             parts.append(self._not_too_dear(people, rest))
         return Proposals.of_targets(Targeted.joined(parts))
 
-    def _cheapest(self, people: Array, unsolved: Indices) -> list[Targeted]:
-        """The cheapest options of the people with these numbers; where options are to help, in round numbers first."""
+    def _cheapest(self, people: Array, unsolved: Indices, reached: Mask) -> list[Targeted]:
+        """The cheapest options of the people with these numbers; where options are to help, in round numbers first.
+
+        Noted in ``reached`` (n,) is who can reach the goal, and kept is how far those are led who have no option.
+        """
         parts = [Targeted.none(people)]
         if self._aimed is not None:
-            parts += self._in_round_numbers._searched_each(people, unsolved)
+            parts += self._in_round_numbers._searched_each(people, unsolved, reached)
             unsolved = _without(unsolved, parts)
         if self._linear is not None and len(unsolved):
             solved, others = self._solved(people[unsolved], self._linear)
             parts.append(solved._replace(people=unsolved[solved.people]))
             unsolved = unsolved[others]
-        return parts + self._searched_each(people, unsolved)
+        return parts + self._searched_each(people, unsolved, reached)
 
     def _not_too_dear(self, people: Array, parts: Sequence[Targeted]) -> Targeted:
         """The options that cost at most ``dearest`` times the person's cheapest."""
@@ -157,19 +173,24 @@ class Search(ScoringGenerator):
         np.minimum.at(cheapest, options.people, cost)
         return options.at(cost <= self._dearest * cheapest[options.people])
 
+    def nothing_reaches(self, person: Array) -> bool:
+        """Whether it is known that the search finds nothing for a person (D,) without the floor either."""
+        lost = self._lost.get(person.tobytes())
+        return lost is not None and not lost.reached
+
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
-        aimed = [] if self._aimed is None else self._aimed_options(person[np.newaxis], 0, self._aimed).arm.tolist()
-        options, best, nearest, proven = self._options(person)
-        if options or aimed:
-            raise ValueError(f"{len(options) + len(aimed)} options are feasible for this person")
+        key = person.tobytes()
+        if key not in self._lost and (count := len(Search.propose(self, person[np.newaxis]).arm)):
+            raise ValueError(f"{count} options are feasible for this person")
+        _, best, nearest, proven, bases, _ = self._lost.get(key) or self._solved_alone(person)
         limits = self._grid.limits(person)
         names = [
             self.space.feature_names[feature]
             for index, feature in enumerate(self._grid.features)
             if limits.most[index] > limits.fewest[index]
         ]
-        relaxation = self._relaxation(person)
+        relaxation = self._relaxation(person, bases)
         if not names:
             return Explanation("no_allowed_change", "nothing that may change has room to", relaxation)
         score, goal = self._model()
@@ -203,9 +224,10 @@ class Search(ScoringGenerator):
         other._grid = Grid(self.space, rounded=True)
         return other
 
-    def _aimed_options(self, people: Array, start: int, aimed: AimedSearch) -> Targeted:
+    def _aimed_options(self, people: Array, start: int, aimed: AimedSearch, reached: Mask) -> Targeted:
         """The options of a block of the people (n, D) that are most probably carried out and help."""
         options = aimed.options(people[start : start + BLOCK], *self._model())
+        reached[start : start + BLOCK] = options.reached
         arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
         # Large sets share arms: the best of each counts.
         _, first = np.unique(options.owner * len(self.arms) + arms, return_index=True)
@@ -245,45 +267,49 @@ class Search(ScoringGenerator):
 
     # --- one person --------------------------------------------------------------------------------------------------
 
-    def _options(self, person: Array) -> _Found:
-        """The options of a person, by the closed form where it is sure."""
-        people, (score, _) = person[np.newaxis], self._model()
+    def _solved_alone(self, person: Array) -> _Found:
+        """How far a person is led of whom the closed form proves that there is no option."""
+        assert self._linear is not None, "people who were searched for are kept"
+        best = self._linear.solve(person[np.newaxis]).best
+        measured = self._measured(person, best)
+        score, _ = self._model()
         # The highest worst case is not where the highest linear score is.
-        if self._linear is None or isinstance(score, WorstCase):
+        if isinstance(score, WorstCase) or not measured.allowed.all():
             return self._searched(person)
-        solved, unsolved = self._solved(people, self._linear)
-        best = self._grid.moved(people, self._linear.solve(people).best)
-        if len(unsolved) or not np.all(self.space.allowed(best)):
-            return self._searched(person)
-        return _Found(dict(zip(solved.arm.tolist(), solved.targets, strict=True)), score(best).item(), best[0], True)
+        bases = self._searched(person).bases
+        return _Found({}, measured.score.item(), measured.rows[0], True, bases, measured.valid.any().item())
 
-    def _searched_each(self, people: Array, numbers: Indices) -> list[Targeted]:
+    def _searched_each(self, people: Array, numbers: Indices, reached: Mask) -> list[Targeted]:
         """The options that a search finds for each of the people with these numbers."""
-        options_of = [(number, self._searched(people[number]).options) for number in numbers.tolist()]
-        return [
-            Targeted(
-                np.full(len(options), number),
-                np.array(list(options), dtype=np.intp),
-                np.array(list(options.values())).reshape(-1, people.shape[1]),
-            )
-            for number, options in options_of
-        ]
+        parts = []
+        for number in numbers.tolist():
+            found = self._searched(people[number])
+            reached[number] |= found.reached
+            if not found.options:
+                self._lost[people[number].tobytes()] = found._replace(reached=reached[number].item())
+            own = np.full(len(found.options), number), np.array(list(found.options), dtype=np.intp)
+            parts.append(Targeted(*own, np.array(list(found.options.values())).reshape(-1, people.shape[1])))
+        for key in list(self._lost)[:-KEPT]:
+            del self._lost[key]
+        return parts
 
     def _searched(self, person: Array) -> _Found:
         """The options that a search finds for a person."""
         limits = self._grid.limits(person)
         scored = self._search(person, limits)
-        targets = scored.undominated()
+        targets, every = scored.undominated(), scored.all
         options: dict[int, Array] = {}
-        for target, arm in zip(targets.tolist(), self._sets.arms(scored.all.steps[targets]).tolist(), strict=True):
-            options.setdefault(arm, scored.all.rows[target])
-        allowed = np.flatnonzero(scored.all.allowed)
+        for target, arm in zip(targets.tolist(), self._sets.arms(every.steps[targets]).tolist(), strict=True):
+            options.setdefault(arm, every.rows[target])
+        allowed = np.flatnonzero(every.allowed)
         proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
+        bases = best_rows(every.steps, every.score, self._most_changes, BASES)
+        reached = self._model()[1].reached(every.score[allowed]).any().item()
         if not len(allowed):
-            return _Found(options, None, None, proven)
-        changes = (scored.all.steps[allowed] != 0).sum(axis=1)
-        best = allowed[np.lexsort((changes, -scored.all.score[allowed]))[0]]
-        return _Found(options, scored.all.score[best].item(), scored.all.rows[best], proven)
+            return _Found(options, None, None, proven, bases, reached)
+        changes = (every.steps[allowed] != 0).sum(axis=1)
+        best = allowed[np.lexsort((changes, -every.score[allowed]))[0]]
+        return _Found(options, every.score[best].item(), every.rows[best], proven, bases, reached)
 
     def _search(self, person: Array, limits: Limits) -> ScoredTargets:
         measure = partial(self._measured, person)
@@ -361,24 +387,24 @@ class Search(ScoringGenerator):
     def _relaxed(self, space: Space) -> Search:
         return type(self)(space, self._objective, *self._model(), dearest=self._dearest)
 
-    def _relaxation(self, person: Array) -> str:
+    def _relaxation(self, person: Array, bases: Steps) -> str:
         """The smallest relaxation of the rules that gives the person an option, in words."""
         if not self._grid.features:
             return ""
         limits = self._grid.limits(person)
-        measured = self._search(person, limits).all
-        best = best_rows(measured.steps, measured.score, self._most_changes, BASES)
         if self._linear is not None:
-            best = np.concatenate([self._linear.solve(person[np.newaxis]).best, best])
+            bases = np.concatenate([self._linear.solve(person[np.newaxis]).best, bases])
 
-        def near(relaxed: Space, factor: Steps) -> Steps:
-            return neighbours(best, self._most_changes, limits, Grid(relaxed).limits(person), factor)
+        def near(relaxed: Relaxed) -> Steps:
+            return neighbours(bases, self._most_changes, limits, relaxed.grid.limits(person), relaxed.factor)
 
-        def searched(relaxed: Space, factor: Steps) -> Steps:  # noqa: ARG001 -- all are whole steps
+        def searched(relaxed: Relaxed) -> Steps:
             # Other directions lead far from the rules, where other changes may be the best beside them.
-            if relaxed.mutable == self.space.mutable:
-                return measured.steps[:0]
-            return self._relaxed(relaxed)._search(person, Grid(relaxed).limits(person)).all.steps
+            if relaxed.space.mutable == self.space.mutable:
+                return bases[:0]
+            other = copy(self)
+            other._grid = relaxed.grid
+            return other._search(person, other._grid.limits(person)).all.steps
 
         return smallest_relaxation(self._unserved(person), near, searched)
 

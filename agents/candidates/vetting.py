@@ -88,7 +88,7 @@ class Vetting(NamedTuple):
         A search without the floor takes other ways: what it finds is no option, even where it is not below the floor.
         """
         floor = self.objective.floor
-        if floor is None and self.overshoot is None:
+        if (floor is None and self.overshoot is None) or self.generator.nothing_reaches(person):
             return self.generator.explain(person)
         free = self.generator.under(self.score, self.goal, self.objective._replace(floor=None))
         targets = _targets(free, person)

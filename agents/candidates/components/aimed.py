@@ -39,20 +39,22 @@ HARDER = 4.0
 class AimedOptions(NamedTuple):
     """R options of a block, by person and best first: their ``owner`` (R,), steps (R, M) and rows (R, D).
 
-    ``near`` (R,) are those beside a better one of the same features.
+    ``near`` (R,) are those beside a better one of the same features. ``reached`` (n,) says of whom a target was found
+    that reaches the goal, above the floor or below.
     """
 
     owner: Indices
     steps: Steps
     rows: Array
     near: Mask
+    reached: Mask
 
 
 class _Block(NamedTuple):
     """n encoded people (n, D) under a model, and where they may go.
 
     ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing, ``least`` (n,) those that options
-    must reach, None where there is no floor.
+    must reach, None where there is no floor. Noted in ``reached`` (n,) is who can reach the goal.
     """
 
     people: Array
@@ -61,6 +63,7 @@ class _Block(NamedTuple):
     goal: Goal
     unchanged: Array
     least: Array | None
+    reached: Mask
 
 
 class AimedSearch:
@@ -106,7 +109,7 @@ class AimedSearch:
             without_harm(measured, measured.first(len(people)), block.unchanged)
         chosen, near, _ = offered(measured, measured.first(len(people)), self._dearest)
         best = measured.at(chosen)
-        return AimedOptions(best.owner, self.steps(best), self.rows(people, best), near)
+        return AimedOptions(best.owner, self.steps(best), self.rows(people, best), near, block.reached)
 
     def targets(self, people: Array, score: Score, goal: Goal) -> Targets:
         """The targets of people (n, D) under a model that were measured, also those that are no options."""
@@ -124,7 +127,8 @@ class AimedSearch:
         people, floor = np.ascontiguousarray(people), self._objective.floor
         unchanged = self._improvement.log_odds(people, people)
         least = None if floor is None else floor.least_odds(people)
-        return _Block(people, self._grid.limits(people), score, goal, unchanged, least)
+        reached = np.zeros(len(people), dtype=np.bool_)
+        return _Block(people, self._grid.limits(people), score, goal, unchanged, least, reached)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
@@ -171,6 +175,7 @@ class AimedSearch:
         rows = self._grid.moved_few(people, whose, feature, steps)
         cost, scores = objective.cost.of_targets(rows, people, whose), block.score(rows)
         accepted = self._space.allowed(rows) & block.goal.reached(scores)
+        block.reached[whose[accepted]] = True
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
         if block.least is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,18 +21,33 @@ MOST_ROWS = 3000
 PLACES = 12
 """Most values of a feature beyond a rule that are scored, on either side."""
 
-Near = Callable[[Space, NDArray[np.int64]], Steps]
-"""Rows (R, M) near the rules, in the steps of a relaxed space. So many of them, (M,), make a step of the rules."""
+
+class Relaxed(NamedTuple):
+    """The rules of which one ``kind`` gives way as far as makes sense: the space, and its grid.
+
+    So many of its steps make a step of the rules: ``factor`` (M,), for each movable feature.
+    """
+
+    kind: Relaxation
+    space: Space
+    grid: Grid
+    factor: Steps
+
+
+Near = Callable[[Relaxed], Steps]
+"""Rows (R, M) near the rules, in the steps of relaxed ones."""
 
 
 class Unserved(NamedTuple):
     """A person (D,) without an option, and what would be one.
 
     ``valid`` says which encoded rows (n, D) reach the goal and keep the constraints across features, (n,). ``options``
-    are those, encoded (R, D), that the generator proposes under other rules.
+    are those, encoded (R, D), that the generator proposes under other rules. ``relaxed`` are the rules, each kind
+    relaxed.
     """
 
     space: Space
+    relaxed: Sequence[Relaxed]
     person: Array
     valid: Callable[[Array], Mask]
     options: Callable[[Space], Array]
@@ -42,7 +57,7 @@ class _Miss(NamedTuple):
     """A target that is an option but for one rule of one movable feature: by how much, in shares of its range."""
 
     size: float
-    kind: Relaxation
+    relaxed: Relaxed
     which: int
     steps: Steps
 
@@ -60,6 +75,23 @@ def smallest_relaxation(unserved: Unserved, *sources: Near) -> str:
             if miss.size < size and (text := _helping(unserved, miss)):
                 return text
     return more
+
+
+def relaxed_rules(space: Space) -> Sequence[Relaxed]:
+    """The rules of a space, each kind of them relaxed that it has."""
+    grid, rules = Grid(space), []
+    for kind in KINDS:
+        other = kind.all_features(space)
+        if other.mutable == space.mutable and all(map(np.array_equal, _numbers(other), _numbers(space))):
+            continue
+        factor = np.where(kind.divided(space)[grid.features], kind.divisor, 1)
+        rules.append(Relaxed(kind, other, Grid(other), factor))
+    return tuple(rules)
+
+
+def _numbers(space: Space) -> Iterator[Array]:
+    yield space.smallest_change
+    yield from space.ranges
 
 
 def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, factor: NDArray[np.int64]) -> Steps:
@@ -98,20 +130,20 @@ def _between(wide: Limits, feature: int, factor: int) -> list[int]:
 
 def _misses(unserved: Unserved, near: Near) -> Iterator[_Miss]:
     """For every kind of rule and every feature the smallest miss among the rows near the rules."""
-    space, person, valid, _ = unserved
-    own = Grid(space)
-    limits = own.limits(person)
-    for kind in KINDS:
-        relaxed = kind.all_features(space)
-        grid, factor = Grid(relaxed), np.where(kind.divided(space)[own.features], kind.divisor, 1)
-        rows = near(relaxed, factor)
+    space, person, valid = unserved.space, unserved.person, unserved.valid
+    limits = Grid(space).limits(person)
+    for relaxed in unserved.relaxed:
+        rows, grid, factor = near(relaxed), relaxed.grid, relaxed.factor
         sizes = _sizes(rows, limits, factor, grid)
         alone = np.flatnonzero((sizes > 0.0).sum(axis=1) == 1)
+        if not len(alone):
+            continue
         alone = alone[valid(grid.targets(person, rows[alone]))]
         for which in np.flatnonzero((sizes[alone] > 0.0).any(axis=0)).tolist():
             those = alone[sizes[alone, which] > 0.0]
             best = those[sizes[those, which].argmin()]
-            yield _nearest(unserved, _Miss(sizes[best, which].item(), kind, which, rows[best]), grid, limits, factor)
+            miss = _Miss(sizes[best, which].item(), relaxed, which, rows[best])
+            yield _nearest(unserved, miss, limits)
 
 
 def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> Array:
@@ -121,8 +153,9 @@ def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> A
     return np.asarray(np.abs(rows - nearest) * step / scale)
 
 
-def _nearest(unserved: Unserved, miss: _Miss, grid: Grid, own: Limits, factor: NDArray[np.int64]) -> _Miss:
+def _nearest(unserved: Unserved, miss: _Miss, own: Limits) -> _Miss:
     """The miss with the value nearest to the rule that is enough."""
+    _, _, grid, factor = miss.relaxed
     which, missed = miss.which, int(miss.steps[miss.which])
     allowed = int(np.rint(missed / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
     counts = np.unique(np.linspace(allowed, missed, BETWEEN + 1).round().astype(np.int64))
@@ -136,13 +169,12 @@ def _nearest(unserved: Unserved, miss: _Miss, grid: Grid, own: Limits, factor: N
 
 def _helping(unserved: Unserved, miss: _Miss) -> str:
     """A relaxation in words; nothing where the generator proposes no option under it."""
-    space, person = unserved.space, unserved.person
-    grid = Grid(miss.kind.all_features(space))
+    space, person, (kind, _, grid, _) = unserved.space, unserved.person, miss.relaxed
     target = grid.targets(person, miss.steps[np.newaxis])
     feature, own, value = grid.features[miss.which], *(grid.raw(row)[miss.which].item() for row in (person, target[0]))
-    if not len(unserved.options(miss.kind.of(space, feature, own, value))):
+    if not len(unserved.options(kind.of(space, feature, own, value))):
         return ""
-    return f"it would help if {space.feature_names[feature]} {miss.kind.words(space, feature, own, value)}"
+    return f"it would help if {space.feature_names[feature]} {kind.words(space, feature, own, value)}"
 
 
 def _more_changes(unserved: Unserved) -> tuple[str, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ...goals import Goal
 from ...objective import Objective
 from ...scores import digits_apart, rounded_down
 from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space, Targeted
-from .explanations import Unserved
+from .explanations import Relaxed, Unserved, relaxed_rules
 
 
 class ScoringGenerator(CandidateGenerator):
@@ -54,7 +55,11 @@ class ScoringGenerator(CandidateGenerator):
             batch = self._relaxed(space).propose(person[np.newaxis])
             return np.asarray(batch.points[batch.point])
 
-        return Unserved(self.space, person, valid, options)
+        return Unserved(self.space, self._relaxed_rules, person, valid, options)
+
+    @cached_property
+    def _relaxed_rules(self) -> Sequence[Relaxed]:
+        return relaxed_rules(self.space)
 
     def _model(self) -> tuple[Score, Goal]:
         assert self._score is not None, "call `under` before anything is proposed"

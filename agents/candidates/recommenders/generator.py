@@ -72,6 +72,10 @@ class RecommenderGenerator(Search):
         """The options of encoded people, shape (n, D)."""
         return self._completed(people, self._planned(people), super().propose)
 
+    def nothing_reaches(self, person: Array) -> bool:
+        """Plans are searched for in another way, of which nothing is noted."""
+        return False
+
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         if count := len(self._planned(person[np.newaxis]).arm):

@@ -111,6 +111,9 @@ class Missing:
         own = np.arange(len(points))
         return Proposals(np.zeros_like(own), own, points, own)
 
+    def nothing_reaches(self, _person: np.ndarray) -> bool:
+        return False
+
     def explain(self, person: np.ndarray) -> Explanation:
         if len(self.propose(person).people):
             raise ValueError("there is an option")
