@@ -440,6 +440,49 @@ DERIVED = {
 }
 
 
+def times(of, factor):
+    """What is ``of`` times a constant, rounded to so many places or not."""
+    return lambda one, other, places: rounded(of(one, other) * factor, places)
+
+
+def rounded(value, places):
+    return value if places is None else round(value, places)
+
+
+@pytest.mark.parametrize("places", [0, 1, None])
+@pytest.mark.parametrize(
+    ("made", "formula"),
+    [
+        (times(lambda one, other: one / other, 100), "'debts' / 'income' * 100"),
+        (times(lambda one, other: one / other, 1200), "'debts' / 'income' * 1200"),
+        (times(lambda one, other: one * other, 0.01), "'debts' * 'income' * 0.01"),
+        (times(lambda one, other: -one * other, 12), "'debts' * 'income' * -12"),
+    ],
+)
+def test_a_ratio_or_product_times_a_constant_is_left_out(tmp_path, made, formula, places):
+    generator, quality, label = people()
+    columns = {"debts": [generator.randint(0, 900) for _ in quality]}
+    columns["income"] = [generator.randint(100, 900) for _ in quality]
+    columns["known"] = [made(one, other, places) for one, other in zip(*columns.values(), strict=True)]
+    left_out = draft_spec(written(tmp_path, columns, label), "y").left_out
+    assert left_out == {"known": f"it is {formula} in every row{FITS_NOBODY}"}
+    columns["known"][7] += 10**6
+    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 3]))
+def test_numbers_that_have_nothing_to_do_with_each_other_make_none(tmp_path, seed, places):
+    generator, _, label = people(seed)
+    kinds = (generator.randint, lambda low, high: round(generator.lognormvariate(3, high / low), places))
+    columns = {f"c{n}": [kinds[n % 2](10, 12 + 4 * n) for _ in label] for n in range(12)}
+    assert not [
+        reason
+        for reason in draft_spec(written(tmp_path, columns, label), "y").left_out.values()
+        if FITS_NOBODY in reason
+    ]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_column_that_two_others_make_or_a_number_flags_is_left_out_whatever_the_order(tmp_path, reverse):
     columns = dict(sorted(derived().items(), reverse=reverse))
