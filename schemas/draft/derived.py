@@ -49,7 +49,7 @@ class Identity(NamedTuple):
 
     def __str__(self) -> str:
         times = "" if self.factor == 1.0 else f" * {number_text(float(f'{self.factor:.6g}'))}"
-        return f"{self.first.name!a} {self.sign} {self.second.name!a}{times}"
+        return f"{self.first.name!r} {self.sign} {self.second.name!r}{times}"
 
 
 def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
@@ -89,7 +89,7 @@ def _copied(column: Column, other: Column) -> str | None:
     offset = float(values.mean() - factor * others.mean())
     times = "" if abs(factor - 1) < ROUNDING else f"{factor:.6g} times "
     plus = "" if abs(offset) <= ROUNDING * size else f" {'+' if offset > 0 else '-'} {abs(offset):.6g}"
-    return f"it is {times}{other.name!a}{plus} in every row: {ALONE}"
+    return f"it is {times}{other.name!r}{plus} in every row: {ALONE}"
 
 
 def _may_follow(first: Floats, second: Floats) -> bool:
@@ -121,9 +121,9 @@ def _flagged(flag: Column, number: Column) -> str | None:
         return None
     inside, outside = values[is_set], values[~is_set]
     if inside.min() > outside.max():
-        return f"{number.name!a} is at least {inside.min():.6g}"
+        return f"{number.name!r} is at least {inside.min():.6g}"
     if inside.max() < outside.min():
-        return f"{number.name!a} is below {outside.min():.6g}"
+        return f"{number.name!r} is below {outside.min():.6g}"
     return None
 
 

@@ -153,7 +153,7 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
 def _alike(column: Column) -> Iterator[str]:
     """What is said of categories that may be one, written in several ways."""
     for texts in spellings(column):
-        yield f"{', '.join(map(ascii, texts))} look the same: write them in one way"
+        yield f"{', '.join(map(repr, texts))} look the same: write them in one way"
 
 
 def _has_few_values(column: Column) -> bool:

@@ -160,4 +160,4 @@ def _json(value: object) -> str:
 
 
 def _shown(value: Answer) -> str:
-    return str(value) if isinstance(value, int | float) else ascii(value)
+    return str(value) if isinstance(value, int | float) else repr(value)

@@ -262,7 +262,7 @@ def _tell_open(csv: Path, drafted: Draft) -> None:
         line = f"{csv}: {count} closed, as nobody has said whether people can change them: {names}"
         print(printable(line), file=sys.stderr)
     for name, reason in drafted.left_out.items():
-        print(printable(f"{csv}: {name!a} is not used: {reason}"), file=sys.stderr)
+        print(printable(f"{csv}: {name!r} is not used: {reason}"), file=sys.stderr)
 
 
 def _summary(loaded: LoadedSpec) -> str:

@@ -602,6 +602,31 @@ def test_what_the_data_say_of_a_label_is_told_with_what_to_write(tmp_path):
     assert f'label: {{name: "y", desired: undecided}}  # {told}\n' in draft.text
 
 
+def test_a_label_by_its_name_alone_says_that_no_column_confirms_it(tmp_path):
+    generator, quality, label = people()
+    columns = {"wage_wanted": [round(500 - 90 * value + generator.gauss(0, 20)) for value in quality], "hired": label}
+    [line, *_] = draft_spec(written(tmp_path, columns, quality), "hired").to_decide
+    assert line.endswith(
+        "by its name 1; no column of known direction clearly confirms it; 0 goes with higher wage_wanted"
+    )
+
+
+def test_letters_of_any_language_stand_as_they_are_and_what_cannot_be_printed_is_escaped(tmp_path):
+    generator, _, label = people()
+    columns = {
+        "Größe": [generator.choice(["süß", "groß"]) for _ in label],
+        "naïf": [5] * ROWS,
+        "a\u202eb": [generator.randint(0, 99) for _ in label],
+    }
+    file = written(tmp_path, columns, ["zurückgezahlt" if one else "säumig" for one in label])
+    draft = draft_spec(file, "y")
+    assert "'süß'" in draft.text
+    assert "# not used, 'naïf': it has one value only" in draft.text
+    assert "# not used, 'a\\u202eb': " in draft.text
+    assert "\u202e" not in draft.text
+    assert "\\x" not in draft.text + "".join(draft.to_decide)
+
+
 def test_a_label_of_the_value_undecided_can_have_another_desired_one_only(tmp_path):
     file = labelled(tmp_path, "approved", ("undecided", "yes"), 1)
     draft = draft_spec(file, "approved", Decisions(Answers({"approved": UNDECIDED})))
