@@ -123,6 +123,18 @@ def test_answers_are_taken_from_yaml_and_json_and_those_that_do_not_fit_are_told
     assert ["typing_speed" in line for line in opened if "- {name" in line] == [True]
 
 
+def test_an_answer_opens_no_personal_data_and_says_what_to_write_instead(tmp_path, capsys):
+    data, answers = hiring(tmp_path), tmp_path / "answers.yaml"
+    data.write_text(data.read_text().replace("grp", "race", 1).replace("hired_by", "sex", 1))
+    answers.write_text("mutable: {race: any, sex: none}")
+    assert main(["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]) == 0
+    told = capsys.readouterr()
+    assert [line for line in told.err.splitlines() if str(answers) in line] == [
+        f"{answers}: mutable.race: not taken: personal data, which no answer opens: change its line in the drafted spec"
+    ]
+    assert told.out.count("mutable: none, pii: true, protected: true") == 2
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
