@@ -200,6 +200,16 @@ def test_only_what_name_and_values_say_people_can_change_is_open(tmp_path):
     assert said["monthlyIncome"] == "guess: at most half as much again; better when higher, by its name"
 
 
+def test_names_of_people_and_whether_they_are_old_are_personal(tmp_path):
+    generator, _, label = people()
+    personal = ("first_name", "name", "LastName", "maiden names", "old", "is_old", "yearsOld", "forename")
+    others = ("filename", "old_balance", "threshold", "renamed")
+    columns = {name: [generator.choice("abcd") for _ in label] for name in (*personal, *others)}
+    drafted = features(draft_spec(written(tmp_path, columns, label), "y"))
+    assert tuple(name for name, one in drafted.items() if one.pii and one.protected) == personal
+    assert {one.mutable for one in drafted.values()} == {"none"}
+
+
 def comments(draft):
     """The comments of the features by name."""
     return dict(re.findall(r"- \{name: (\w+), .*\}  # (.*)", draft.text))
