@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from ...schemas.draft import Draft, draft_spec
-from ...schemas.draft.questions import Answers, Ask, Decisions, answers_text, read_answers
+from ...schemas.draft.questions import Answer, Answers, Ask, Decisions, Question, answers_text, read_answers
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
@@ -176,8 +177,8 @@ def draft(
     """
     if output is not None and output.exists():
         raise UsageError(f"{output} exists already: remove it or choose another --output")
-    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask)
     progress = LineProgress()
+    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask and partial(_answer, ask, progress))
     drafted = draft_spec(
         csv, label, decisions, lambda done, total: progress(f"looked at {done:,} of {total:,} columns")
     )
@@ -218,6 +219,13 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
     return 0
+
+
+def _answer(ask: Ask, progress: LineProgress, question: Question) -> Answer | None:
+    """What somebody answers; the time that it takes is no progress."""
+    answer = ask(question)
+    progress.restart()
+    return answer
 
 
 def _kept_answers(file: Path | None, *, is_asked: bool) -> Answers:
