@@ -250,6 +250,8 @@ def _write_words(words: DraftedWords, output: Path) -> None:
         with writing(words.file):
             words.file.parent.mkdir(parents=True)
             words.file.write_text(words.text, encoding="utf-8")
+    if words.without_verbs:
+        print(printable(f"{output}: the words beside it stay: {words.without_verbs}"), file=sys.stderr)
     if words.fault is not None:
         line = f"{output}: the words beside it are not used, as they do not fit: {words.fault}"
         print(printable(line), file=sys.stderr)
