@@ -1,7 +1,7 @@
 """Which columns of numbers follow from others in every row, so that nobody can change them alone.
 
-Copies and multiples of a column; the ratio, product, sum or difference of two; flags of a number above or below a
-threshold.
+Copies and multiples of a column; the sum or difference of two; the ratio or product of two times a constant, such as
+100 of a percentage; flags of a number above or below a threshold.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from .columns import Column, Floats
 from .relations import FEWEST_ROWS, FEWEST_VALUES, SAMPLED, is_no_accident
+from .yaml_text import number_text
 
 ROUNDING = 1e-5
 """How far a copy is off at most: a share of what the middle half of the numbers differ."""
 ROUNDED = 0.05
 """Up to this share of it, the last decimal of a column may have been rounded."""
 MOST_DECIMALS = 12
+MOST_DIGITS = 8
+"""Digits of a constant that is looked for before any number is one."""
 LIKELY = 0.99
 """The least squared correlation of what may be copies, on a few rows."""
 WIDER_BY = 1e-9
@@ -30,21 +33,23 @@ OPERATIONS: Mapping[str, np.ufunc] = {"/": np.divide, "*": np.multiply, "+": np.
 
 
 class Identity(NamedTuple):
-    """``column`` is ``first`` ``sign`` ``second`` in every row, up to ``off``."""
+    """``column`` is ``first`` ``sign`` ``second``, times ``factor``, in every row, up to ``off``."""
 
     column: Column
     first: Column
     sign: str
     second: Column
     off: float
+    factor: float = 1.0
 
     def holds(self, first: Floats, second: Floats, made: Floats) -> NDArray[np.bool_]:
         """Whether it does of these numbers of its parts and of its column (n,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.abs(OPERATIONS[self.sign](first, second) - made) <= self.off)
+            return np.asarray(np.abs(self.factor * OPERATIONS[self.sign](first, second) - made) <= self.off)
 
     def __str__(self) -> str:
-        return f"{self.first.name!a} {self.sign} {self.second.name!a}"
+        times = "" if self.factor == 1.0 else f" * {number_text(float(f'{self.factor:.6g}'))}"
+        return f"{self.first.name!r} {self.sign} {self.second.name!r}{times}"
 
 
 def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
@@ -84,7 +89,7 @@ def _copied(column: Column, other: Column) -> str | None:
     offset = float(values.mean() - factor * others.mean())
     times = "" if abs(factor - 1) < ROUNDING else f"{factor:.6g} times "
     plus = "" if abs(offset) <= ROUNDING * size else f" {'+' if offset > 0 else '-'} {abs(offset):.6g}"
-    return f"it is {times}{other.name!a}{plus} in every row: {ALONE}"
+    return f"it is {times}{other.name!r}{plus} in every row: {ALONE}"
 
 
 def _may_follow(first: Floats, second: Floats) -> bool:
@@ -116,14 +121,14 @@ def _flagged(flag: Column, number: Column) -> str | None:
         return None
     inside, outside = values[is_set], values[~is_set]
     if inside.min() > outside.max():
-        return f"{number.name!a} is at least {inside.min():.6g}"
+        return f"{number.name!r} is at least {inside.min():.6g}"
     if inside.max() < outside.min():
-        return f"{number.name!a} is below {outside.min():.6g}"
+        return f"{number.name!r} is below {outside.min():.6g}"
     return None
 
 
 def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
-    """The columns that are the ratio, product, sum or difference of two others, with the reason."""
+    """The columns that two others make, with the reason."""
     found: dict[str, Identity] = {}
     for identity in sorted(identities(columns), key=lambda identity: _rank(identity, doubts)):
         name, operands = identity.column.name, (identity.first.name, identity.second.name)
@@ -134,7 +139,7 @@ def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[s
 
 def _rank(identity: Identity, doubts: Mapping[str, int]) -> tuple[bool | int | float | str, ...]:
     """The lower, the rather its column is left out. Of a * b = c all three follow from the other two."""
-    column, first, sign, second, _ = identity
+    column, first, sign, second, *_ = identity
     is_ratio = sign == "/" and not column.is_whole
     low, high = float(column.values.min()), float(column.values.max())
     names = (column.name, first.name, second.name)
@@ -149,7 +154,8 @@ def _rests_on(name: str, operand: str, found: Mapping[str, Identity]) -> bool:
 
 
 def identities(columns: Iterable[Column]) -> Iterator[Identity]:
-    """The columns of numbers that are the ratio, product, sum or difference of two others in every row."""
+    """The columns of numbers that are the sum or difference of two others in every row, or a multiple of their ratio or
+    product."""
     numbers = sorted(_of_many_values(columns), key=lambda column: column.name)
     if not numbers or len(numbers[0].cells) < FEWEST_ROWS:
         return
@@ -157,8 +163,27 @@ def identities(columns: Iterable[Column]) -> Iterator[Identity]:
     with np.errstate(divide="ignore", invalid="ignore"):
         for made, first, sign, second in _suspects(numbers, off):
             identity = Identity(numbers[made], numbers[first], sign, numbers[second], off[made])
+            identity = identity if sign in "+-" else identity._replace(factor=_factor(identity))
             if _holds(identity):
                 yield identity
+
+
+def _factor(identity: Identity) -> float:
+    """The shortest number that a ratio or product may be multiplied by in every row: 1 if it can be; NaN for none."""
+    column, first, sign, second, off, _ = identity
+    low, high = _factors(OPERATIONS[sign](_numbers(first), _numbers(second)), _numbers(column), off)
+    least, most = np.fmax.reduce(low), np.fmin.reduce(high)
+    if least <= 1.0 <= most:
+        return 1.0
+    middle = float(least + most) / 2 if least <= most else np.nan
+    shortest = (float(f"{middle:.{digits}g}") for digits in range(1, MOST_DIGITS))
+    return next((factor for factor in shortest if least <= factor <= most), middle)
+
+
+def _factors(values: Floats, made: Floats | float, off: float) -> tuple[Floats, Floats]:
+    """The least and the largest number by which each value is ``made``, up to ``off``."""
+    one, other = (made - off) / values, (made + off) / values
+    return np.minimum(one, other), np.maximum(one, other)
 
 
 def _suspects(columns: Sequence[Column], off: Sequence[float]) -> Iterator[tuple[int, int, str, int]]:
@@ -166,41 +191,72 @@ def _suspects(columns: Sequence[Column], off: Sequence[float]) -> Iterator[tuple
     sample = np.array([_numbers(column)[:: max(1, len(column.cells) // SAMPLED)] for column in columns])
     for made, values in enumerate(sample):
         # The largest first: many columns may be mostly 0.
-        rows = np.argsort(-values).tolist()
-        near_by_sign = _near(sample[:, rows[0]], values[rows[0]], off[made])
-        for sign, operation in OPERATIONS.items():
-            near = near_by_sign[sign]
+        rows = np.argsort(-np.abs(values)).tolist()
+        pairs = _near_sums(sample[:, rows[0]], values[rows[0]], off[made])
+        pairs |= _near_products(sample[:, rows[:2]], values[rows[:2]], off[made])
+        for sign, near in pairs.items():
             near = near[(near != made).all(axis=1) & (near[:, 0] != near[:, 1])]
             near = near if sign in "/-" else near[near[:, 0] < near[:, 1]]
+            least, most = np.full(len(near), -np.inf), np.full(len(near), np.inf)
             for row in rows:
                 if not len(near):
                     break
-                error = np.abs(operation(*sample[near.T, row]) - values[row])
-                near = near[~(error > off[made])]
+                numbers = OPERATIONS[sign](*sample[near.T, row])
+                if sign in "+-":
+                    kept = ~(np.abs(numbers - values[row]) > off[made])
+                else:
+                    low, high = _factors(numbers, values[row], off[made])
+                    least, most = np.fmax(least, low), np.fmin(most, high)
+                    kept = least <= most
+                near, least, most = near[kept], least[kept], most[kept]
             yield from ((made, first, sign, second) for first, second in near.tolist())
 
 
-def _near(numbers: Floats, made: float, off: float) -> dict[str, NDArray[np.intp]]:
+def _near_sums(numbers: Floats, made: float, off: float) -> dict[str, NDArray[np.intp]]:
     """By operation, the pairs (first, second) of these numbers (k,) that may make ``made``, up to ``off``, each (m, 2).
 
     They are found in the sorted numbers: all pairs of a thousand columns would be too many. A few more may be among
     them; a number that is not known may make anything.
     """
-    order = np.argsort(numbers)
-    order = order[: int((~np.isnan(numbers)).sum())]
-    known, unknown = numbers[order], np.flatnonzero(np.isnan(numbers))
+    order, known = _known(numbers)
     below, above = (made - off * WIDER, made + off * WIDER)
-    inverse = np.where(known == 0, np.nan, known)
-    zeros = np.flatnonzero(known == 0)
-    makes_zero = zeros if below <= 0 <= above else zeros[:0]
     pairs = {
         "+": _between(known, below - known, above - known),
         "-": _between(known, known - above, known - below),
-        "*": np.concatenate([_between(known, below / inverse, above / inverse), _all(makes_zero, len(known))]),
-        "/": np.concatenate([_between(known, below * inverse, above * inverse)[:, ::-1], _all(zeros, zeros)]),
     }
-    either = _all(unknown, len(numbers))
-    return {sign: np.concatenate([order[found], either, either[:, ::-1]]) for sign, found in pairs.items()}
+    return _with_unknown({sign: order[found] for sign, found in pairs.items()}, numbers)
+
+
+def _near_products(numbers: Floats, made: Floats, off: float) -> dict[str, NDArray[np.intp]]:
+    """The same of products and ratios times any constant, of the numbers (k, 2) in two rows of ``made`` (2,).
+
+    The constant is no part of how many times as large the one row is as the other. No number of a pair is 0 in a row
+    where what it makes is not.
+    """
+    if not np.abs(made).min() > off * WIDER:
+        return {}
+    ends = np.divide.outer(made[0] + np.array([-off, off]) * WIDER, made[1] + np.array([-off, off]) * WIDER)
+    below, above = ends.min(), ends.max()
+    times = np.where((numbers == 0).any(axis=1), 0, numbers[:, 0] / numbers[:, 1])
+    order, known = _known(np.where(times == 0, np.nan, times))
+    pairs = {
+        "*": _between(known, below / known, above / known),
+        "/": _between(known, below * known, above * known)[:, ::-1],
+    }
+    return _with_unknown({sign: order[found] for sign, found in pairs.items()}, times)
+
+
+def _known(numbers: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """The places of the numbers that are known, in their order, and these numbers."""
+    order = np.argsort(numbers)
+    order = order[: int((~np.isnan(numbers)).sum())]
+    return order, numbers[order]
+
+
+def _with_unknown(pairs: Mapping[str, NDArray[np.intp]], numbers: Floats) -> dict[str, NDArray[np.intp]]:
+    """The pairs, and those with a number that is not known."""
+    either = _all(np.flatnonzero(np.isnan(numbers)), len(numbers))
+    return {sign: np.concatenate([found, either, either[:, ::-1]]) for sign, found in pairs.items()}
 
 
 def _between(ordered: Floats, one: Floats, other: Floats) -> NDArray[np.intp]:
@@ -214,15 +270,14 @@ def _between(ordered: Floats, one: Floats, other: Floats) -> NDArray[np.intp]:
     return np.column_stack([first, np.repeat(start, counts) + place])
 
 
-def _all(first: NDArray[np.intp], second: NDArray[np.intp] | int) -> NDArray[np.intp]:
-    """Every pair of the first numbers and the second ones, or as many as there are."""
-    others = np.arange(second) if isinstance(second, int) else second
-    return np.column_stack([np.repeat(first, len(others)), np.tile(others, len(first))])
+def _all(first: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Every pair of the first numbers and one below ``count``."""
+    return np.column_stack([np.repeat(first, count), np.tile(np.arange(count), len(first))])
 
 
 def _holds(identity: Identity) -> bool:
     """Whether it does in every row, and would not if the rows of one of the three were shuffled."""
-    column, first, _, second, _ = identity
+    column, first, _, second, *_ = identity
     given = column.given & first.given & second.given
     parts = [_numbers(part)[given] for part in (first, second, column)]
     rows = len(parts[0])

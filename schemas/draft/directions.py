@@ -60,7 +60,7 @@ def direction_of(column: Column, desired: Mask | None, *, is_ordered: bool) -> D
 def _of_number(column: Column, meaning: names.Meaning, desired: Mask | None) -> Direction:
     better = f"better when {BETTER_WHEN[meaning.subject.sign]}"
     if meaning.unknown:
-        others = ", ".join(f"{word!a}" for word in meaning.unknown)
+        others = ", ".join(f"{word!r}" for word in meaning.unknown)
         return _undecided(f"{better} as {meaning.word}, but {others} may make it something else")
     if not meaning.subject.is_open:
         return Direction("none", "nobody can change that")

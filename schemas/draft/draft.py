@@ -107,7 +107,7 @@ def draft_spec(
     every = read_csv(path)
     raw = labelled(every, label)
     if not is_name(label):
-        raise TableError(raw.file, 1, ascii(label), BAD_NAME)
+        raise TableError(raw.file, 1, repr(label), BAD_NAME)
     raw, codes = _without_codes(raw, label, decisions)
     unlabelled = len(every.lines) - len(raw.lines)
     columns = columns_of_table(raw, label)
@@ -120,7 +120,7 @@ def draft_spec(
     most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     numbers = {name: feature.amounts for name, feature in features.items() if feature.amounts is not None}
     is_stuck = len(closed) == len(features)
-    before = HEAD.format(file=ascii(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
+    before = HEAD.format(file=repr(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
     after = (
         drafted_label.line(),
         f"# Left out: {unlabelled:,} of {len(every.lines):,} rows, whose label is not given.\n" if unlabelled else "",
@@ -138,13 +138,13 @@ def draft_spec(
         )
     _check_size(raw, written, features)
     is_open = drafted_label.desired is None
-    to_decide = (f"{label!a}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
+    to_decide = (f"{label!r}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
     undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
     return Draft(written, left_out, tuple(filter(None, to_decide)), tuple(undecided), unlabelled)
 
 
 def _feature_lines(features: Mapping[str, DraftedFeature], left_out: Mapping[str, str]) -> str:
-    not_used = (f"  # not used, {name!a}: {reason}\n" for name, reason in left_out.items())
+    not_used = (f"  # not used, {name!r}: {reason}\n" for name, reason in left_out.items())
     return "".join([*(feature.line() for feature in features.values()), *not_used])
 
 
@@ -186,7 +186,7 @@ def _label(
     cells = list(map(str.strip, raw.columns[name]))
     label = DraftedLabel(name, cells, columns.values(), decisions, codes)
     if len(label.values) == 1:
-        message = f"{len(cells)} rows with the value {label.values[0]!a} and 0 without: too few to split 2:1:1"
+        message = f"{len(cells)} rows with the value {label.values[0]!r} and 0 without: too few to split 2:1:1"
         if unlabelled:
             message += (
                 f"; {unlabelled} are left out, whose label is not given: write another word if it says an outcome"
@@ -268,7 +268,7 @@ def _model(protected: Sequence[str]) -> str:
 
 
 def _no_features(raw: RawTable, left_out: Mapping[str, str]) -> TableError:
-    reasons = [TableError(raw.file, 1, ascii(name), f"not used: {reason}") for name, reason in left_out.items()]
+    reasons = [TableError(raw.file, 1, repr(name), f"not used: {reason}") for name, reason in left_out.items()]
     return TableError(raw.file, None, None, "no column can be a feature", *reasons[:MAX_REPORTED])
 
 

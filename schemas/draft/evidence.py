@@ -25,7 +25,7 @@ def spread(column: Column) -> str:
         return f"{distinct} values from {number_text(low)} to {number_text(high)}, median {number_text(middle)}"
     counts = Counter(column.texts)
     common = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_SHOWN]
-    shown = ", ".join(f"{text[:MOST_LETTERS]!a} {counts[text] / len(column.texts):.0%}" for text in common)
+    shown = ", ".join(f"{text[:MOST_LETTERS]!r} {counts[text] / len(column.texts):.0%}" for text in common)
     return f"{len(counts)} values: {shown}" + (", ..." if len(counts) > len(common) else "")
 
 
@@ -39,4 +39,4 @@ def who_has_more(column: Column, masks: Mapping[Value, Mask]) -> str:
     (first, rows), (second, _) = masks.items()
     sign = trend(column, rows, CONTRADICTING)
     likelier = first if sign > 0 else second
-    return f"{likelier!a} goes with higher {column.name}" if sign else ""
+    return f"{likelier!r} goes with higher {column.name}" if sign else ""

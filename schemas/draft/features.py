@@ -23,6 +23,7 @@ from .steps import step_of
 from .yaml_text import flow_list, number_text, text
 
 MAY_BE_CODES = "type categorical if these are codes, which are texts then"
+PERSONAL_STAYS = "personal data, which no answer opens: change its line in the drafted spec"
 DIRECTIONS: tuple[Mutable, ...] = ("none", "up", "down", "any")
 WITHOUT_ORDER: tuple[Mutable, ...] = ("none", "any")
 """What may be said of a feature with an order, and without one."""
@@ -68,10 +69,11 @@ def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
 
 def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_ordered: bool) -> Direction:
     """What somebody said about a feature, else the guess; ``seen`` is added to one that is undecided."""
-    if guess.is_personal:
-        return guess
-    seen = "; ".join(part for part in (guess.reason, seen) if part)
+    seen = PERSONAL_STAYS if guess.is_personal else "; ".join(part for part in (guess.reason, seen) if part)
     question = Question("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
+    if guess.is_personal:
+        decisions.defer(question)
+        return guess
     if guess.is_doubted:
         decisions.defer(question)
         return guess._replace(reason=seen)
@@ -153,7 +155,7 @@ def _missing_guess(column: Column) -> tuple[str, ...]:
 def _alike(column: Column) -> Iterator[str]:
     """What is said of categories that may be one, written in several ways."""
     for texts in spellings(column):
-        yield f"{', '.join(map(ascii, texts))} look the same: write them in one way"
+        yield f"{', '.join(map(repr, texts))} look the same: write them in one way"
 
 
 def _has_few_values(column: Column) -> bool:

@@ -101,7 +101,7 @@ class DraftedLabel:
         self.choices = [value for value in self.values if value != UNDECIDED]
         self.seen = _seen(named, votes, [said for column in known if (said := who_has_more(column, self.masks))])
         if UNDECIDED in self.values:
-            self.seen += f"; {UNDECIDED!a} cannot be the desired one: call it otherwise in the data"
+            self.seen += f"; {UNDECIDED!r} cannot be the desired one: call it otherwise in the data"
         question = Question("label", name, self.seen, self.choices)
         if codes.doubt:
             decisions.defer(question._replace(seen=self.to_decide()))
@@ -180,12 +180,13 @@ def _seen(named: Value | None, votes: Votes, said: Sequence[str]) -> str:
     """What the name and the data say, in words."""
     if named is None:
         return "its name does not say it; " + (", ".join(said[:MOST_EVIDENCE]) or "nor do the data")
-    by_name = f"by its name {named!a}"
+    by_name = f"by its name {named!r}"
     if votes.against:
         return f"{by_name}, but not by {', '.join(votes.against[:MOST_EVIDENCE])}"
     if votes.for_it:
         return f"{by_name}, as by {', '.join(votes.for_it[:MOST_EVIDENCE])}"
-    return f"{by_name}, on which the data are silent" + "".join(f"; {one}" for one in said[:MOST_EVIDENCE])
+    unsure = f"{by_name}; no column of known direction clearly confirms it"
+    return "; ".join([unsure, *said[:MOST_EVIDENCE]])
 
 
 def _choices(values: Sequence[Value]) -> str:

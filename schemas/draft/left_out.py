@@ -149,7 +149,7 @@ def _numbers_as_texts(column: Column) -> str | None:
     if not _has_numbers(column):
         return None
     example = next(text for text in _known_texts(column) if isinstance(number(text), str))
-    return f"numbers with other characters, such as {example[:MAX_SHOWN]!a}: write plain numbers, such as 1200.5"
+    return f"numbers with other characters, such as {example[:MAX_SHOWN]!r}: write plain numbers, such as 1200.5"
 
 
 def _has_numbers(column: Column) -> bool:

@@ -21,9 +21,11 @@ def _words(text: str) -> frozenset[str]:
 PERSONAL = _words(
     "age sex gender race ethnicity religion nationality foreign married marital single divorced birth born disability "
     "children kids dependants dependents liable pregnancies pregnant black white hispanic latino latina asian male "
-    "female veteran firstname surname"
+    "female veteran name names firstname lastname forename surname"
 )
 """Personal data that nobody is to change for a decision."""
+OLD = _words("old is year years how person applicant")
+"""With old, and no other word: how old people are. An old balance is none."""
 PLACE = _words(
     "city state region district county country province postcode zip zipcode address residence neighbourhood "
     "neighborhood urban rural"
@@ -186,7 +188,7 @@ def outcome_sign(text: str) -> int:
 
 def is_personal(words: frozenset[str]) -> bool:
     """Whether these words name personal data."""
-    return bool(words & PERSONAL) and not _is_age_of_account(words)
+    return bool(words & PERSONAL or {"old"} <= words <= OLD) and not _is_age_of_account(words)
 
 
 def is_past(words: frozenset[str]) -> bool:

@@ -96,8 +96,9 @@ class Decisions:
         return answer
 
     def defer(self, question: Question) -> None:
-        """Take no answer to a question before another one has been answered."""
-        if self.kept(question) is not None:
+        """Take no answer that opens anything, for the reason that the question's ``seen`` gives."""
+        answer = self.kept(question)
+        if answer is not None and (question.kind, answer) != ("mutable", "none"):
             self.misfits.append(f"{question.kind}.{question.name}: not taken: {question.seen}")
 
     def unused(self) -> list[str]:
@@ -160,4 +161,4 @@ def _json(value: object) -> str:
 
 
 def _shown(value: Answer) -> str:
-    return str(value) if isinstance(value, int | float) else ascii(value)
+    return str(value) if isinstance(value, int | float) else repr(value)

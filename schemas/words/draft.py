@@ -28,7 +28,8 @@ features:
 class DraftedWords:
     """The words beside a drafted spec at ``output``, or those that lie there already, where they fit it.
 
-    ``file`` is the one to write, None where there are words; ``fault`` says why these do not fit, None where they do.
+    ``file`` is the one to write, None where there are words; ``fault`` says why these do not fit, None where they do;
+    ``without_verbs`` what they lack of the features that may change, nothing where they have all.
     """
 
     def __init__(self, drafted: str, output: Path) -> None:
@@ -36,9 +37,11 @@ class DraftedWords:
         folder = output.parent / FOLDER
         self.file: Path | None = None
         self.fault: str | None = None
-        self.text = ""
+        self.text = self.without_verbs = ""
         if folder.exists():
             self.fault = next(_faults(spec, output.parent), None)
+            if self.fault is None:
+                self.without_verbs = _without_verbs(spec, output.parent)
         else:
             self.file, self.text = folder / FILE, _text(spec.features)
         self.spec = drafted if self.fault is not None else drafted + SPEC_LINE
@@ -52,6 +55,23 @@ def _faults(spec: ProgramSpec, folder: Path) -> Iterator[str]:
         return
     assert files is not None, "the spec names a folder"
     yield from (files.in_file(path, message) for path, message in word_violations(read))
+
+
+def _without_verbs(spec: ProgramSpec, folder: Path) -> str:
+    """Which verbs the words in a folder lack, by language; nothing where they have all."""
+    read, _ = with_words(spec, folder)
+    assert not isinstance(read.words, str), "they have been read"
+    lines = []
+    for tag, words in (read.words or {}).items():
+        lacking = []
+        for feature in spec.features:
+            own, guess = words.features.get(feature.name), guessed_feature(feature)
+            verbs = [verb for verb in ("up", "down", "to") if getattr(guess, verb) and not getattr(own, verb, "")]
+            if verbs and not (own and own.to):
+                lacking.append(f"{feature.name} {' and '.join(verbs)}")
+        if lacking:
+            lines.append(f"{FOLDER}/{tag}.yaml: give {', '.join(lacking)}: what people do, in words")
+    return "; ".join(lines)
 
 
 def _text(features: Iterable[Feature]) -> str:

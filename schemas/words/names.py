@@ -25,6 +25,11 @@ def readable(name: str) -> str:
     return " ".join(word if len(word) > 1 and word.isupper() else word.lower() for word in words)
 
 
+def readable_category(name: str) -> str:
+    """A category in the letters of the data: it may be a name."""
+    return " ".join(name.replace("_", " ").split()) or name
+
+
 def capitalised(text: str) -> str:
     """The text with a capital first letter.
 

@@ -20,7 +20,7 @@ from ..events import APPLY_AGAIN, Change, Value
 from ..spec import Feature, ProgramSpec
 from .form import FeatureWords, LanguageWords, Organisation, ValueKind
 from .languages import ENGLISH, first_language
-from .names import capitalised, readable
+from .names import capitalised, readable, readable_category
 from .numbers import date_format, locale_of, number_format, said
 from .sentences import sentences_of
 
@@ -102,7 +102,7 @@ def guessed_feature(feature: Feature) -> FeatureWords:
         to=f"change {name}" if feature.mutable == "any" and feature.categories else UNSET,
     )
     if feature.values:
-        return replace(words, values={value: readable(value) for value in feature.values})
+        return replace(words, values={value: readable_category(value) for value in feature.values})
     if not feature.unit:
         return words
     unit = feature.unit.replace("{", "{{").replace("}", "}}")
@@ -201,5 +201,5 @@ class _Language:
 
     def _value(self, name: str, value: Value) -> str:
         if isinstance(value, str):
-            return (self._words[name].values or {}).get(value) or readable(value)
+            return (self._words[name].values or {}).get(value) or readable_category(value)
         return self._numbers[name](value)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from ...schemas.draft import Draft, draft_spec
-from ...schemas.draft.questions import Answers, Ask, Decisions, answers_text, read_answers
+from ...schemas.draft.questions import Answer, Answers, Ask, Decisions, Question, answers_text, read_answers
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
@@ -176,8 +177,8 @@ def draft(
     """
     if output is not None and output.exists():
         raise UsageError(f"{output} exists already: remove it or choose another --output")
-    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask)
     progress = LineProgress()
+    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask and partial(_answer, ask, progress))
     drafted = draft_spec(
         csv, label, decisions, lambda done, total: progress(f"looked at {done:,} of {total:,} columns")
     )
@@ -220,6 +221,13 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     return 0
 
 
+def _answer(ask: Ask, progress: LineProgress, question: Question) -> Answer | None:
+    """What somebody answers; the time that it takes is no progress."""
+    answer = ask(question)
+    progress.restart()
+    return answer
+
+
 def _kept_answers(file: Path | None, *, is_asked: bool) -> Answers:
     """The answers of a file; none without one, or of one that is to be made."""
     if file is None or (is_asked and not file.exists()):
@@ -242,6 +250,8 @@ def _write_words(words: DraftedWords, output: Path) -> None:
         with writing(words.file):
             words.file.parent.mkdir(parents=True)
             words.file.write_text(words.text, encoding="utf-8")
+    if words.without_verbs:
+        print(printable(f"{output}: the words beside it stay: {words.without_verbs}"), file=sys.stderr)
     if words.fault is not None:
         line = f"{output}: the words beside it are not used, as they do not fit: {words.fault}"
         print(printable(line), file=sys.stderr)
@@ -262,7 +272,7 @@ def _tell_open(csv: Path, drafted: Draft) -> None:
         line = f"{csv}: {count} closed, as nobody has said whether people can change them: {names}"
         print(printable(line), file=sys.stderr)
     for name, reason in drafted.left_out.items():
-        print(printable(f"{csv}: {name!a} is not used: {reason}"), file=sys.stderr)
+        print(printable(f"{csv}: {name!r} is not used: {reason}"), file=sys.stderr)
 
 
 def _summary(loaded: LoadedSpec) -> str:

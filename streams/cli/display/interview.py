@@ -79,7 +79,7 @@ class Interview:
                 return asked.by_enter
             if given in asked.answers:
                 return asked.answers[given]
-            _say(f"  {given!a} is none of them")
+            _say(f"  {given!r} is none of them")
 
 
 def _say(line: str) -> None:

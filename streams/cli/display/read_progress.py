@@ -41,3 +41,7 @@ class LineProgress:
         if now - self._last_shown >= LINE_SECONDS:
             self._last_shown = now
             print(line, file=sys.stderr, flush=True)
+
+    def restart(self) -> None:
+        """Count no time before now, such as that in which somebody wrote an answer."""
+        self._last_shown = self._clock()

@@ -66,7 +66,7 @@ def _one_value(cells: np.ndarray, side: Mask) -> tuple[str, float, float] | None
 def _shown(feature: Feature, cell: str) -> str:
     if not cell:
         return "no value"
-    return ascii(feature.levels[int(cell)] if feature.levels else cell)
+    return repr(feature.levels[int(cell)] if feature.levels else cell)
 
 
 def near_copy(evidence: Evidence) -> Iterator[Finding]:
@@ -85,7 +85,7 @@ def near_copy(evidence: Evidence) -> Iterator[Finding]:
             how = "almost always" if area >= LEAK else "nearly as a copy of it would"
             text = f"it alone tells the label, {how} (area under the ROC curve {area:.2f})"
         elif abs(correlation) >= FOLLOWS:
-            text = f"it follows {leak!a}, which alone tells the label (rank correlation {correlation:.2f})"
+            text = f"it follows {leak!r}, which alone tells the label (rank correlation {correlation:.2f})"
         else:
             continue
         figure = max(area, abs(correlation))
@@ -123,7 +123,7 @@ def stands_apart(evidence: Evidence) -> Iterator[Finding]:
         else:
             targets = [str(each.change.target) for each in changes if feature.bounds is None]
             signs = {target for target in targets if is_not_given_among_texts(target)}
-            text = f"people are told to reach {', '.join(sorted(map(ascii, signs)))}, which says no value"
+            text = f"people are told to reach {', '.join(sorted(map(repr, signs)))}, which says no value"
             beyond = sum(target in signs for target in targets)
         if codes or beyond:
             asked = f"; {beyond} of {len(changes)} options begin or end there" if beyond else ""

@@ -200,6 +200,16 @@ def test_only_what_name_and_values_say_people_can_change_is_open(tmp_path):
     assert said["monthlyIncome"] == "guess: at most half as much again; better when higher, by its name"
 
 
+def test_names_of_people_and_whether_they_are_old_are_personal(tmp_path):
+    generator, _, label = people()
+    personal = ("first_name", "name", "LastName", "maiden names", "old", "is_old", "yearsOld", "forename")
+    others = ("filename", "old_balance", "threshold", "renamed")
+    columns = {name: [generator.choice("abcd") for _ in label] for name in (*personal, *others)}
+    drafted = features(draft_spec(written(tmp_path, columns, label), "y"))
+    assert tuple(name for name, one in drafted.items() if one.pii and one.protected) == personal
+    assert {one.mutable for one in drafted.values()} == {"none"}
+
+
 def comments(draft):
     """The comments of the features by name."""
     return dict(re.findall(r"- \{name: (\w+), .*\}  # (.*)", draft.text))
@@ -440,6 +450,49 @@ DERIVED = {
 }
 
 
+def times(of, factor):
+    """What is ``of`` times a constant, rounded to so many places or not."""
+    return lambda one, other, places: rounded(of(one, other) * factor, places)
+
+
+def rounded(value, places):
+    return value if places is None else round(value, places)
+
+
+@pytest.mark.parametrize("places", [0, 1, None])
+@pytest.mark.parametrize(
+    ("made", "formula"),
+    [
+        (times(lambda one, other: one / other, 100), "'debts' / 'income' * 100"),
+        (times(lambda one, other: one / other, 1200), "'debts' / 'income' * 1200"),
+        (times(lambda one, other: one * other, 0.01), "'debts' * 'income' * 0.01"),
+        (times(lambda one, other: -one * other, 12), "'debts' * 'income' * -12"),
+    ],
+)
+def test_a_ratio_or_product_times_a_constant_is_left_out(tmp_path, made, formula, places):
+    generator, quality, label = people()
+    columns = {"debts": [generator.randint(0, 900) for _ in quality]}
+    columns["income"] = [generator.randint(100, 900) for _ in quality]
+    columns["known"] = [made(one, other, places) for one, other in zip(*columns.values(), strict=True)]
+    left_out = draft_spec(written(tmp_path, columns, label), "y").left_out
+    assert left_out == {"known": f"it is {formula} in every row{FITS_NOBODY}"}
+    columns["known"][7] += 10**6
+    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 3]))
+def test_numbers_that_have_nothing_to_do_with_each_other_make_none(tmp_path, seed, places):
+    generator, _, label = people(seed)
+    kinds = (generator.randint, lambda low, high: round(generator.lognormvariate(3, high / low), places))
+    columns = {f"c{n}": [kinds[n % 2](10, 12 + 4 * n) for _ in label] for n in range(12)}
+    assert not [
+        reason
+        for reason in draft_spec(written(tmp_path, columns, label), "y").left_out.values()
+        if FITS_NOBODY in reason
+    ]
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_column_that_two_others_make_or_a_number_flags_is_left_out_whatever_the_order(tmp_path, reverse):
     columns = dict(sorted(derived().items(), reverse=reverse))
@@ -557,6 +610,31 @@ def test_what_the_data_say_of_a_label_is_told_with_what_to_write(tmp_path):
     told = "write the desired value, a or b: its name does not say it; 'b' goes with higher net_savings"
     assert draft.to_decide[0] == f"'y': {told}"
     assert f'label: {{name: "y", desired: undecided}}  # {told}\n' in draft.text
+
+
+def test_a_label_by_its_name_alone_says_that_no_column_confirms_it(tmp_path):
+    generator, quality, label = people()
+    columns = {"wage_wanted": [round(500 - 90 * value + generator.gauss(0, 20)) for value in quality], "hired": label}
+    [line, *_] = draft_spec(written(tmp_path, columns, quality), "hired").to_decide
+    assert line.endswith(
+        "by its name 1; no column of known direction clearly confirms it; 0 goes with higher wage_wanted"
+    )
+
+
+def test_letters_of_any_language_stand_as_they_are_and_what_cannot_be_printed_is_escaped(tmp_path):
+    generator, _, label = people()
+    columns = {
+        "Größe": [generator.choice(["süß", "groß"]) for _ in label],
+        "naïf": [5] * ROWS,
+        "a\u202eb": [generator.randint(0, 99) for _ in label],
+    }
+    file = written(tmp_path, columns, ["zurückgezahlt" if one else "säumig" for one in label])
+    draft = draft_spec(file, "y")
+    assert "'süß'" in draft.text
+    assert "# not used, 'naïf': it has one value only" in draft.text
+    assert "# not used, 'a\\u202eb': " in draft.text
+    assert "\u202e" not in draft.text
+    assert "\\x" not in draft.text + "".join(draft.to_decide)
 
 
 def test_a_label_of_the_value_undecided_can_have_another_desired_one_only(tmp_path):

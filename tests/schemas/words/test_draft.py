@@ -49,6 +49,14 @@ def test_words_that_are_there_stay_and_are_named_where_they_fit(tmp_path):
     assert "en.yaml:5: features.monthly_income: no feature is called monthly_income" in other.fault
 
 
+def test_words_that_are_there_without_a_verb_for_what_may_change_now_are_named(tmp_path):
+    written(tmp_path)
+    assert DraftedWords(DRAFT, tmp_path / "other.yaml").without_verbs == ""
+    opened = DRAFT.replace('"no"], mutable: none', '"no"], mutable: any').replace("mutable: up", "mutable: any")
+    line = DraftedWords(opened, tmp_path / "other.yaml").without_verbs
+    assert line == "words/en.yaml: give monthly_income down, home to: what people do, in words"
+
+
 @pytest.mark.parametrize("mutable", ["up", "none"])
 def test_a_draft_of_many_columns_has_no_more_words_than_a_spec_may_have(tmp_path, mutable):
     line = "  - {{name: a_long_name_of_a_column_{}, type: integer, bounds: [0, 9], mutable: {}}}\n"

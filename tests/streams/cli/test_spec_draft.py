@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from onward.schemas.draft.questions import Question
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.cli import main
+from onward.streams.cli import spec as spec_command
+from onward.streams.cli.display.read_progress import LineProgress
 
 ROOT = Path(__file__).parents[3]
 SECONDS = 60
@@ -123,6 +126,18 @@ def test_answers_are_taken_from_yaml_and_json_and_those_that_do_not_fit_are_told
     assert ["typing_speed" in line for line in opened if "- {name" in line] == [True]
 
 
+def test_an_answer_opens_no_personal_data_and_says_what_to_write_instead(tmp_path, capsys):
+    data, answers = hiring(tmp_path), tmp_path / "answers.yaml"
+    data.write_text(data.read_text().replace("grp", "race", 1).replace("hired_by", "sex", 1))
+    answers.write_text("mutable: {race: any, sex: none}")
+    assert main(["spec", "draft", str(data), "--label", "result", "--answers", str(answers)]) == 0
+    told = capsys.readouterr()
+    assert [line for line in told.err.splitlines() if str(answers) in line] == [
+        f"{answers}: mutable.race: not taken: personal data, which no answer opens: change its line in the drafted spec"
+    ]
+    assert told.out.count("mutable: none, pii: true, protected: true") == 2
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -140,15 +155,35 @@ def test_a_file_of_answers_that_cannot_be_used_is_refused(tmp_path, capsys, text
     assert f"{answers}:{problem}" in capsys.readouterr().err
 
 
-def test_codes_beside_amounts_close_a_feature_until_somebody_says_what_they_are(tmp_path, capsys):
+def coded(folder: Path) -> Path:
+    """People with savings, of which 999999 stands apart."""
     generator = random.Random(1)
-    data, answers = tmp_path / "loans.csv", tmp_path / "answers.yaml"
     amounts = [generator.randrange(0, 9000, 50) for _ in range(PEOPLE)]
     label = [int(amount + generator.gauss(0, 900) > 4500) for amount in amounts]
     rows = [
         f"{999999 if n % 9 == 0 else amount},{one}" for n, (amount, one) in enumerate(zip(amounts, label, strict=True))
     ]
-    data.write_text("savings,approved\n" + "\n".join(rows) + "\n")
+    file = folder / "loans.csv"
+    file.write_text("savings,approved\n" + "\n".join(rows) + "\n")
+    return file
+
+
+def test_the_time_that_somebody_takes_to_answer_is_no_progress(tmp_path, capsys, monkeypatch):
+    data = coded(tmp_path)
+    data.write_text("".join(f"{line},{n % 7}\n" for n, line in enumerate(data.read_text().splitlines())))
+    now = [0.0]
+    monkeypatch.setattr(spec_command, "LineProgress", lambda: LineProgress(lambda: now[0]))
+
+    def after_an_hour(_: Question) -> None:
+        now[0] += 3600
+
+    assert spec_command.draft(data, "approved", ask=after_an_hour) == 0
+    assert now[0] > 0
+    assert "looked at" not in capsys.readouterr().err
+
+
+def test_codes_beside_amounts_close_a_feature_until_somebody_says_what_they_are(tmp_path, capsys):
+    data, answers = coded(tmp_path), tmp_path / "answers.yaml"
     arguments = ["spec", "draft", str(data), "--label", "approved", "--answers", str(answers)]
     answers.write_text("mutable: {savings: up}")
     assert main(arguments) == 0

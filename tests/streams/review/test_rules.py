@@ -113,6 +113,12 @@ def test_what_follows_from_two_numbers_does_not_stay_where_one_of_them_changes()
     assert "in every row, and no longer then" in found.text
 
 
+def test_a_percentage_does_not_stay_where_its_part_changes() -> None:
+    left = [row | {"total": round(row["part"] / row["rest"] * 100)} for row in PEOPLE]
+    [found] = leaves_total(evidence([lowered(person) for person in range(20)], people=left))
+    assert "total is 'part' / 'rest' * 100 in every row, and no longer then" in found.text
+
+
 def test_numbers_that_have_nothing_to_do_with_each_other_may_change_alone() -> None:
     strangers = [row | {"total": int(RANDOM.integers(0, 9999))} for row in PEOPLE]
     assert not list(leaves_total(evidence([lowered(person) for person in range(20)], people=strangers)))
