@@ -46,7 +46,7 @@ def additive_tables(lattice: Lattice, costs: Array) -> PlanTables:
     own = (taken / np.maximum(lattice.steps, 1)[:, np.newaxis])[:, :, np.newaxis] * costs[:, np.newaxis, :]
     nothing = np.zeros(0, np.intp)
     return PlanTables(
-        own,
+        np.ascontiguousarray(own),  # for an array in another order everything would be compiled once more
         np.zeros((movable, samples)),
         np.zeros(movable + 1, np.intp),
         nothing,

@@ -86,7 +86,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoggedProgram]:
     spec.write_text(text.replace("{steps: 10}", "{time: P1D}") + "candidates: 4\n")
     # A tick would move event time to the wall clock and close every window.
     flags = ["--spec", str(spec), "--state-dir", str(folder / "state"), "--no-web", "--tick-seconds", "0"]
-    flags += ["--snapshots", str(folder / "snapshots"), "--snapshots-kept", "2"]
+    flags += ["--fetch-wait-seconds", "0.01", "--snapshots", str(folder / "snapshots"), "--snapshots-kept", "2"]
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker:
         log = LoggedProgram(broker, spec, folder / "snapshots")
         parts = ((range(FIRST), range(FIRST - OPEN)), (range(FIRST, PEOPLE - 3), range(FIRST - OPEN, PEOPLE - 3)))

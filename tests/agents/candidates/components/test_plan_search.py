@@ -19,7 +19,7 @@ from onward.agents.candidates.components.plan_order import (
     lower_bounds,
 )
 from onward.agents.candidates.components.plan_search import Plans, SearchBudget, find_plans
-from onward.agents.candidates.components.plan_tables import PlanTables, plan_costs, plan_tables
+from onward.agents.candidates.components.plan_tables import PlanTables, additive_tables, plan_costs, plan_tables
 from onward.agents.costs.causal import CostStructure
 
 BUDGET = SearchBudget(steps=4, changes=3, rows=10**6)
@@ -175,3 +175,10 @@ def test_no_more_is_scored_than_the_budget_allows() -> None:
         found = case(seed).found(BUDGET._replace(rows=30))
         assert found.rows <= 30 + 48, "a portion is finished"
         assert not found.proven or found.rows < 30
+
+
+def test_tables_of_single_steps_have_the_order_that_is_compiled_whatever_that_of_their_costs() -> None:
+    one_step = FeatureLevels(0.5, np.array([1, 1]), np.array([[0.2], [0.9]]))
+    lattice = lattice_of([0], [one_step], np.full(1, 0.5))
+    costs = np.asfortranarray(np.ones((len(lattice.steps), 2)))
+    assert additive_tables(lattice, costs).own.flags.c_contiguous
