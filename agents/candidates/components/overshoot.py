@@ -20,7 +20,7 @@ MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 FEW, MANY = 10, 200
 """Values between the target and the farthest one that the rules allow: of all options, and of those that are told,
 where the splits of the model are not known."""
-TOGETHER = 256
+TOGETHER = 1024
 """Rows of a grid between a told target and its ends, over all its changes."""
 DIGITS = 3
 """Digits of the change to an end, of a feature without a step."""
@@ -143,20 +143,23 @@ class Told(NamedTuple):
         new = np.append(True, (every[1:] != every[:-1]).any(axis=1))
         return np.asarray(accepts(every[new])[np.cumsum(new) - 1].reshape(len(owner), count))
 
-    def accepts_between(self, ends: Array, accepts: Accepts) -> bool:
-        """Whether a grid of rows from the single target to its ends (F,) is accepted, every change as far as it may."""
-        changed = np.flatnonzero(self.changed[0])
-        if len(changed) < 2:
+    def accepts_between(self, points: Array, accepts: Accepts) -> bool:
+        """Whether a grid of rows from the single target to its ends is accepted, every change to an extent of its own.
+
+        It is made of ``points`` (F, K), as many of each feature as fit.
+        """
+        distinct = {feature: np.unique(points[feature]) for feature in np.flatnonzero(self.changed[0]).tolist()}
+        if len(distinct) < 2:
             return True
-        count = max(2, int(TOGETHER ** (1 / len(changed))))
-        shares = np.stack(np.meshgrid(*[np.linspace(0, 1, count)] * len(changed), indexing="ij"), axis=-1)
-        values = np.tile(self.values[0], (shares[..., 0].size, 1))
-        values[:, changed] += shares.reshape(-1, len(changed)) * (ends - self.values[0])[changed]
-        columns = self.column[changed]
-        rows = np.tile(self.rows[0], (len(values), 1))
-        rows[:, columns] = (_rounded(self.space, values)[:, changed] - self.space.low[columns]) / self.space.scale[
-            columns
-        ]
+        rows, left = self.rows, TOGETHER
+        for number, (feature, values) in enumerate(sorted(distinct.items(), key=lambda item: len(item[1]))):
+            count = max(2, min(len(values), int(left ** (1 / (len(distinct) - number)))))
+            left //= count
+            column = self.column[feature]
+            chosen = np.append(self.values[0, feature], values[np.linspace(0, len(values) - 1, count).astype(np.intp)])
+            rows = np.repeat(rows, len(chosen), axis=0)
+            encoded = (chosen - self.space.low[column]) / self.space.scale[column]
+            rows[:, column] = np.tile(encoded, len(rows) // len(chosen))
         return bool(accepts(rows).all())
 
 
@@ -180,7 +183,7 @@ def ends(told: Told, accepts: Accepts, splits: Splits | None = None) -> Mapping[
         points = told.towards(farthest[np.newaxis], between, splits)
         good = told.accepted(points, accepts)
         if good.all():
-            if told.accepts_between(farthest, accepts):
+            if told.accepts_between(points[0], accepts):
                 break
             farthest = _rounded(told.space, (target + farthest) / 2)
             continue
