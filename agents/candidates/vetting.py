@@ -10,7 +10,7 @@ import numpy as np
 from ..goals import Goal, accepted
 from ..objective import Floor
 from ..scores import digits_apart, rounded_down
-from .components.aimed import BLOCK
+from .components.judge import BLOCK
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space
