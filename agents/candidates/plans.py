@@ -127,7 +127,7 @@ class PlanGenerator(Search):
 
     def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
         """The best plans, or nearly, to the targets that the search for options that help has measured."""
-        measured = aimed.targets(person[np.newaxis], *self._model())
+        measured = aimed.targets(person[np.newaxis])
         measured = measured.at(measured.accepted)
         rows, steps = aimed.rows(person[np.newaxis], measured), aimed.steps(measured)
         levels, chosen = levels_to(self.space, person, rows)
@@ -144,14 +144,11 @@ class PlanGenerator(Search):
         return PersonPlans(targets, arm, expected, shortfall, plans, levels).only(best)
 
     def _cheapest_plans(self, person: Array) -> PersonPlans:
-        score, goal = self._model()
-        levels = plan_levels(self.space, self._grid, person, self._longest)
+        levels, judge = plan_levels(self.space, self._grid, person, self._longest), self._judge
 
         def scored(rows: Indices) -> tuple[Array, Mask]:
-            targets = levels.rows(rows)
-            scores = score(targets)
-            valid = self.space.allowed(targets) & goal.reached(scores)
-            valid[valid] = self._objective.worth(targets[valid], person)
+            whose = np.zeros(len(rows), dtype=np.intp)
+            scores, valid = judge.accepts(levels.rows(rows), person[np.newaxis], whose)
             return log_odds(scores), valid
 
         tables, probability = levels.tables(self._objective.cost)

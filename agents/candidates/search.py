@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,50 +13,20 @@ from ..costs import L1
 from ..goals import Goal
 from ..parameters import Interval
 from ..scores import WorstCase, models_in_words
-from .components.aimed import BLOCK, AimedSearch
-from .components.effects import MOVES_BY_SIZE, SingleMoveEffects
+from .components.aimed import AimedSearch
+from .components.cheapest import CheapestSearch
 from .components.explanations import Relaxed, best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
-from .components.grid import (
-    Grid,
-    Limits,
-    Steps,
-    count_targets,
-    every_target,
-    moves_of,
-    single_moves,
-    without_each_change,
-)
+from .components.grid import Grid, Steps
+from .components.judge import BLOCK
 from .components.linear_sets import LinearSets
-from .components.scored import Measured, ScoredTargets
+from .components.scored import ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
 from .components.worst_case_sets import solve_worst_case
 from .contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space, Targeted
 
-EXHAUSTIVE = 1500
-"""All targets of a person are scored where there are no more than this."""
-MOVES = 24
-"""Most moves of one feature that are scored at first."""
-IMPROVED = 16
-"""The cheapest options of a person that are made cheaper."""
-BETWEEN = 5
-SHARES = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
-NARROWINGS = 3
-"""A change is made smaller by scoring BETWEEN sizes, and again between the best of these."""
-BEAM = 6
-"""The best rows that are extended, for people whom nothing else serves."""
-BEAM_MOVES = 250
-"""Most single moves by which each of them is extended."""
-CLIMBS = 8
-"""Most features that the beam search changes."""
-ENOUGH = 3
-"""Sets of more features are tried for people with fewer options."""
-MOST_REDUCED = 1000
-"""Most rows that are scored to find changes that options do not need."""
 BASES = 4
 """Rows of the best scores from which a rule is broken, to explain why there is no option."""
-
-
 KEPT = 256
 """People without an option of whom it is kept how far the allowed changes lead, in case that it is explained."""
 
@@ -83,12 +53,9 @@ class Search(ScoringGenerator):
     An arm is a set of features: learners learn which kinds of change help. Under an objective that aims, the options
     are those that are most probably carried out and help (``AimedSearch``); near options have arms of their own.
 
-    People for whom this finds none, and all people where costs alone count, get the cheapest option of every set.
-    Targets lie then on the grid of the features' steps, counted from the person's own values. Where the grid is small
-    all of it is scored. Elsewhere single changes are scored, and combined by the sum of their effects on the log odds;
-    the best combinations are scored and made cheaper change by change. A person whom this does not serve gets a beam
-    search for the highest score. An option that changes more features than another, the same ones among them, and costs
-    no less is left out.
+    People for whom this finds none, and all people where costs alone count, get the cheapest option of every set
+    (``CheapestSearch``), on the grid of the features' steps, counted from the person's own values. An option that
+    changes more features than another, the same ones among them, and costs no less is left out.
 
     Under a linear score and the l1 cost the options follow from a closed form (``LinearSets``) instead. People for whom
     one of its options breaks a cross-feature constraint are searched as under any model.
@@ -157,13 +124,13 @@ class Search(ScoringGenerator):
         """
         parts = [Targeted.none(people)]
         if self._aimed is not None:
-            parts += self._in_round_numbers._searched_each(people, unsolved, reached)
+            parts += self._searched_each(people, unsolved, reached, self._in_round_numbers)
             unsolved = _without(unsolved, parts)
         if self._linear is not None and len(unsolved):
             solved, others = self._solved(people[unsolved], self._linear)
             parts.append(solved._replace(people=unsolved[solved.people]))
             unsolved = unsolved[others]
-        return parts + self._searched_each(people, unsolved, reached)
+        return parts + self._searched_each(people, unsolved, reached, self._by_cost)
 
     def _not_too_dear(self, people: Array, parts: Sequence[Targeted]) -> Targeted:
         """The options that cost at most ``dearest`` times the person's cheapest."""
@@ -215,18 +182,24 @@ class Search(ScoringGenerator):
         """The search for options that help, where something is known about it."""
         if not self._objective.aims or not self._most_changes:
             return None
-        return AimedSearch(self.space, self._objective, self._most_changes, self._dearest)
+        return AimedSearch(self._judge, self._most_changes, self._dearest)
 
     @cached_property
-    def _in_round_numbers(self) -> Search:
+    def _in_round_numbers(self) -> CheapestSearch:
         """The search for the cheapest options on the grid of round numbers, for people of whom the other found none."""
-        other = self.under(*self._model(), self._objective)
-        other._grid = Grid(self.space, rounded=True)
-        return other
+        return self._searching(Grid(self.space, rounded=True))
+
+    @cached_property
+    def _by_cost(self) -> CheapestSearch:
+        """The search for the cheapest options."""
+        return self._searching(self._grid)
+
+    def _searching(self, grid: Grid) -> CheapestSearch:
+        return CheapestSearch(self._judge, grid, self._most_changes)
 
     def _aimed_options(self, people: Array, start: int, aimed: AimedSearch, reached: Mask) -> Targeted:
         """The options of a block of the people (n, D) that are most probably carried out and help."""
-        options = aimed.options(people[start : start + BLOCK], *self._model())
+        options = aimed.options(people[start : start + BLOCK])
         reached[start : start + BLOCK] = options.reached
         arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
         # Large sets share arms: the best of each counts.
@@ -254,8 +227,7 @@ class Search(ScoringGenerator):
         else:
             solutions, sure = linear.solve(people), np.ones(len(people), dtype=np.bool_)
         options = Targeted(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
-        good = self.space.allowed(options.targets) & goal.reached(score(options.targets))
-        good &= self._objective.worth_of_pairs(options.targets, people, options.people)
+        _, good = self._judge.accepts(options.targets, people, options.people)
         solved = ~solutions.accepted & sure
         solved[options.people[~good]] = False
         cost = self._objective.cost.of_targets(options.targets, people, options.people)
@@ -270,119 +242,51 @@ class Search(ScoringGenerator):
     def _solved_alone(self, person: Array) -> _Found:
         """How far a person is led of whom the closed form proves that there is no option."""
         assert self._linear is not None, "people who were searched for are kept"
-        best = self._linear.solve(person[np.newaxis]).best
-        measured = self._measured(person, best)
-        score, _ = self._model()
+        people, (score, _) = person[np.newaxis], self._model()
+        best = self._linear.solve(people).best
+        measured = self._by_cost.measured(people, np.zeros(1, dtype=np.intp), best)
+        [scored] = self._by_cost.targets(people)
+        found = self._found(person, scored, self._by_cost)
         # The highest worst case is not where the highest linear score is.
         if isinstance(score, WorstCase) or not measured.allowed.all():
-            return self._searched(person)
-        bases = self._searched(person).bases
-        return _Found({}, measured.score.item(), measured.rows[0], True, bases, measured.valid.any().item())
+            return found
+        nearest = self._grid.moved(people, best)[0]
+        reached = (measured.allowed & measured.reached).any().item()
+        return _Found({}, measured.score.item(), nearest, True, found.bases, reached)
 
-    def _searched_each(self, people: Array, numbers: Indices, reached: Mask) -> list[Targeted]:
+    def _searched_each(self, people: Array, numbers: Indices, reached: Mask, search: CheapestSearch) -> list[Targeted]:
         """The options that a search finds for each of the people with these numbers."""
         parts = []
-        for number in numbers.tolist():
-            found = self._searched(people[number])
-            reached[number] |= found.reached
-            if not found.options:
-                self._lost[people[number].tobytes()] = found._replace(reached=reached[number].item())
-            own = np.full(len(found.options), number), np.array(list(found.options), dtype=np.intp)
-            parts.append(Targeted(*own, np.array(list(found.options.values())).reshape(-1, people.shape[1])))
+        for start in range(0, len(numbers), BLOCK):
+            block = numbers[start : start + BLOCK]
+            for number, scored in zip(block.tolist(), search.targets(people[block]), strict=True):
+                found = self._found(people[number], scored, search)
+                reached[number] |= found.reached
+                if not found.options and search is self._by_cost:
+                    self._lost[people[number].tobytes()] = found._replace(reached=reached[number].item())
+                own = np.full(len(found.options), number), np.array(list(found.options), dtype=np.intp)
+                parts.append(Targeted(*own, np.array(list(found.options.values())).reshape(-1, people.shape[1])))
         for key in list(self._lost)[:-KEPT]:
             del self._lost[key]
         return parts
 
-    def _searched(self, person: Array) -> _Found:
-        """The options that a search finds for a person."""
-        limits = self._grid.limits(person)
-        scored = self._search(person, limits)
+    def _found(self, person: Array, scored: ScoredTargets, search: CheapestSearch) -> _Found:
+        """What a search has found for a person."""
         targets, every = scored.undominated(), scored.all
         options: dict[int, Array] = {}
-        for target, arm in zip(targets.tolist(), self._sets.arms(every.steps[targets]).tolist(), strict=True):
-            options.setdefault(arm, every.rows[target])
+        rows = search.grid.targets(person, every.steps[targets])
+        for row, arm in zip(rows, self._sets.arms(every.steps[targets]).tolist(), strict=True):
+            options.setdefault(arm, row)
         allowed = np.flatnonzero(every.allowed)
-        proven = count_targets(limits, self._most_changes) <= EXHAUSTIVE
+        proven = search.is_exhaustive(search.grid.limits(person))
         bases = best_rows(every.steps, every.score, self._most_changes, BASES)
-        reached = self._model()[1].reached(every.score[allowed]).any().item()
+        reached = every.reached[allowed].any().item()
         if not len(allowed):
             return _Found(options, None, None, proven, bases, reached)
         changes = (every.steps[allowed] != 0).sum(axis=1)
-        best = allowed[np.lexsort((changes, -every.score[allowed]))[0]]
-        return _Found(options, every.score[best].item(), every.rows[best], proven, bases, reached)
-
-    def _search(self, person: Array, limits: Limits) -> ScoredTargets:
-        measure = partial(self._measured, person)
-        if count_targets(limits, self._most_changes) <= EXHAUSTIVE:
-            return ScoredTargets(measure, every_target(limits, self._most_changes))
-        targets = ScoredTargets(measure, single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
-        score, goal = self._model()
-        single, own = targets.all, score(person[np.newaxis]).item()
-        effects = SingleMoveEffects.of(single.steps, single.score, single.cost, own, goal.required)
-        for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
-            if size > 2 and len(targets.undominated()) >= ENOUGH:
-                break
-            targets.add(effects.combined(size))
-        if not targets.all.valid.any():
-            self._climb(targets, single.steps)
-        self._make_cheaper(person, targets)
-        self._drop_changes(targets)
-        return targets
-
-    def _climb(self, targets: ScoredTargets, moves: Steps) -> None:
-        """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
-        newest, moves = np.arange(len(targets.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
-        for _ in range(1, min(self._most_changes, CLIMBS)):
-            free = newest[(targets.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
-            best = targets.all.steps[free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]]
-            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            newest = np.array(list(dict.fromkeys(targets.add(extended).tolist())), dtype=np.intp)
-            if not len(newest) or targets.all.valid[newest].any():
-                break
-
-    def _make_cheaper(self, person: Array, targets: ScoredTargets) -> None:
-        """Reduce the changes of the cheapest options, one after the other, the largest first."""
-        best = targets.undominated()[:IMPROVED]
-        for rank in range(int((targets.all.steps[best] != 0).sum(axis=1).max(initial=0))):
-            sizes = self._grid.sizes(person, targets.all.rows[best])
-            which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
-            floor = np.zeros(len(best), dtype=np.int64)
-            for _ in range(NARROWINGS):
-                best, floor = self._narrowed(targets, best, which, floor)
-
-    def _narrowed(self, targets: ScoredTargets, best: Indices, which: Indices, floor: Steps) -> tuple[Indices, Steps]:
-        """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        own = targets.all.steps[best, which]
-        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
-        between = np.where(between == 0, own[:, np.newaxis], between)
-        steps = np.repeat(targets.all.steps[best], BETWEEN, axis=0)
-        steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
-        more = targets.add(steps).reshape(-1, BETWEEN)
-        # The fewest steps that are valid, and the most of the others below them.
-        valid = targets.all.valid[more] & (targets.all.cost[more] <= targets.all.cost[best][:, np.newaxis])
-        first, each = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
-        candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
-        below = np.concatenate([floor[:, np.newaxis], between], axis=1)
-        return candidates[each, first], below[each, first]
-
-    def _drop_changes(self, targets: ScoredTargets) -> None:
-        """Score each option without each of its changes, so that one that it does not need is left out."""
-        most = len(targets.all.cost) + MOST_REDUCED
-        for _ in range(self._most_changes):
-            steps, known = targets.all.steps[targets.undominated()], len(targets.all.cost)
-            fewer = without_each_change(steps)
-            numbers = targets.add(fewer[fewer.any(axis=1)][: most - known])
-            if not targets.all.valid[numbers[numbers >= known]].any():
-                break
-
-    def _measured(self, person: Array, steps: Steps) -> Measured:
-        score, goal = self._model()
-        rows = self._grid.targets(person, steps)
-        scores, cost = score(rows), self._objective.cost.of_targets(rows, person)
-        allowed = self.space.allowed(rows)
-        valid = allowed & goal.reached(scores)
-        valid[valid] = self._objective.worth(rows[valid], person)
-        return Measured(steps, rows, scores, cost, allowed, valid)
+        best = allowed[np.lexsort((changes, -every.score[allowed]))[:1]]
+        nearest = search.grid.targets(person, every.steps[best])[0]
+        return _Found(options, every.score[best].item(), nearest, proven, bases, reached)
 
     def _relaxed(self, space: Space) -> Search:
         return type(self)(space, self._objective, *self._model(), dearest=self._dearest)
@@ -402,9 +306,8 @@ class Search(ScoringGenerator):
             # Other directions lead far from the rules, where other changes may be the best beside them.
             if relaxed.space.mutable == self.space.mutable:
                 return bases[:0]
-            other = copy(self)
-            other._grid = relaxed.grid
-            return other._search(person, other._grid.limits(person)).all.steps
+            [scored] = self._searching(relaxed.grid).targets(person[np.newaxis])
+            return scored.all.steps
 
         return smallest_relaxation(self._unserved(person), near, searched)
 
@@ -413,9 +316,3 @@ def _without(numbers: Indices, parts: Sequence[Targeted]) -> Indices:
     """The numbers of the people who have none of these options."""
     served = [part.people for part in parts]
     return np.setdiff1d(numbers, np.concatenate(served)) if served else numbers
-
-
-@lru_cache(maxsize=4096)
-def _moves(fewest: int, most: int) -> tuple[int, ...]:
-    """The steps of one feature that are scored at first, the small ones first, of equal ones those upwards."""
-    return tuple(sorted(moves_of(fewest, most, MOVES), key=lambda step: (abs(step), -step)))

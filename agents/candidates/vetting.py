@@ -11,7 +11,7 @@ from ..goals import Goal, accepted
 from ..objective import Floor
 from ..scores import digits_apart, rounded_down
 from ..trees import Splits
-from .components.aimed import BLOCK
+from .components.judge import BLOCK
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space

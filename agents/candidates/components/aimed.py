@@ -10,19 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...goals import Goal
-from ...objective import Objective
 from ...sigmoid import LARGEST_ODDS
-from ..contract import Array, Indices, Mask, Score, Space
+from ..contract import Array, Indices, Mask
 from .combination import Effects, promising
 from .effects import log_odds
 from .grid import Grid, Limits, Steps, moves_of_all
+from .judge import Judge, pieces
 from .targets import NOTHING, Changes, Targets, are_new, fewer, offered, useful, varied, without_harm
 
-BLOCK = 32
-"""People who are searched for in lockstep. More of them save little time, and take more memory."""
-NUMBERS = 1 << 21
-"""Most numbers of the encoded rows that are measured at once: 16 MB."""
 MOVES = 16
 """Most moves of one feature that are measured."""
 BEAM = 12
@@ -51,7 +46,7 @@ class AimedOptions(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """n encoded people (n, D) under a model, and where they may go.
+    """n encoded people (n, D), and where they may go.
 
     ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing, ``least`` (n,) those that options
     must reach, None where there is no floor. Noted in ``reached`` (n,) is who can reach the goal.
@@ -59,8 +54,6 @@ class _Block(NamedTuple):
 
     people: Array
     limits: Limits
-    score: Score
-    goal: Goal
     unchanged: Array
     least: Array | None
     reached: Mask
@@ -80,25 +73,23 @@ class AimedSearch:
 
     Parameters
     ----------
-    space
-        The rules of the features.
-    objective
-        What options are compared by; it aims.
+    judge
+        The rules, the model, and the objective that options are compared by; it aims.
     most_changes
         The most features that an option changes.
     dearest
         How many times the cost of the best option an option may cost.
     """
 
-    def __init__(self, space: Space, objective: Objective, most_changes: int, dearest: float) -> None:
-        assert objective.improvement is not None, "without an improvement there is nothing to aim at"
-        self._space, self._objective, self._improvement = space, objective, objective.improvement
-        self._grid = Grid(space, rounded=True)
+    def __init__(self, judge: Judge, most_changes: int, dearest: float) -> None:
+        self._judge, self._objective, improvement = judge, judge.objective, judge.objective.improvement
+        assert improvement is not None, "without an improvement there is nothing to aim at"
+        self._improvement, self._grid = improvement, Grid(judge.space, rounded=True)
         self._most_changes, self._dearest = min(most_changes, LARGEST_SET), dearest
 
-    def options(self, people: Array, score: Score, goal: Goal) -> AimedOptions:
-        """The options of at most ``BLOCK`` people (n, D) under a model; none of those of whom no target was found."""
-        block = self._block(people, score, goal)
+    def options(self, people: Array) -> AimedOptions:
+        """The options of at most ``BLOCK`` people (n, D); none of those of whom no target was found."""
+        block = self._block(people)
         measured = self._searched(block)
         for _ in range(LARGEST_SET - 1):
             changes = fewer(measured, measured.first(len(people)), self._dearest)
@@ -111,9 +102,9 @@ class AimedSearch:
         best = measured.at(chosen)
         return AimedOptions(best.owner, self.steps(best), self.rows(people, best), near, block.reached)
 
-    def targets(self, people: Array, score: Score, goal: Goal) -> Targets:
-        """The targets of people (n, D) under a model that were measured, also those that are no options."""
-        return self._searched(self._block(people, score, goal))
+    def targets(self, people: Array) -> Targets:
+        """The targets of people (n, D) that were measured, also those that are no options."""
+        return self._searched(self._block(people))
 
     def rows(self, people: Array, targets: Targets) -> Array:
         """The encoded rows (R, D) of targets of people (n, D)."""
@@ -123,12 +114,12 @@ class AimedSearch:
         """The steps of all features (R, M) of targets."""
         return targets.all_steps(len(self._grid.features))
 
-    def _block(self, people: Array, score: Score, goal: Goal) -> _Block:
+    def _block(self, people: Array) -> _Block:
         people, floor = np.ascontiguousarray(people), self._objective.floor
         unchanged = self._improvement.log_odds(people, people)
         least = None if floor is None else floor.least_odds(people)
         reached = np.zeros(len(people), dtype=np.bool_)
-        return _Block(people, self._grid.limits(people), score, goal, unchanged, least, reached)
+        return _Block(people, self._grid.limits(people), unchanged, least, reached)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
@@ -138,8 +129,8 @@ class AimedSearch:
         measured = self._measured(block, whose, *alone, whole=True)
         chosen, starts = useful(measured, measured.first(count), features)
         moves = base = measured.at(chosen)
-        own = block.unchanged, log_odds(block.score(block.people))
-        need = log_odds(np.array([block.goal.required])).item()
+        own = block.unchanged, log_odds(self._judge.score(block.people))
+        need = log_odds(np.array([self._judge.goal.required])).item()
         for size in range(2, self._most_changes + 1):
             pairs = _effects(base), base.first(count), _effects(moves), starts
             changes = Changes(*promising(*pairs, own, self._objective.nu, need, features))
@@ -165,16 +156,17 @@ class AimedSearch:
     ) -> Targets:
         """The targets of changes of people, by person. Unless the ``whole`` is asked for, rejected ones count as no
         help."""
-        size = max(1, NUMBERS // max(1, block.people.shape[1]))
-        pieces = [slice(start, start + size) for start in range(0, len(whose), size)] or [slice(0)]
-        parts = [self._piece(block, whose[piece], feature[piece], steps[piece], whole) for piece in pieces]
+        parts = [
+            self._piece(block, whose[piece], feature[piece], steps[piece], whole)
+            for piece in pieces(len(whose), block.people.shape[1])
+        ]
         return parts[0] if len(parts) == 1 else Targets._make(map(np.concatenate, zip(*parts, strict=True)))
 
     def _piece(self, block: _Block, whose: Indices, feature: Indices, steps: Steps, whole: bool) -> Targets:
         people, objective = block.people, self._objective
         rows = self._grid.moved_few(people, whose, feature, steps)
-        cost, scores = objective.cost.of_targets(rows, people, whose), block.score(rows)
-        accepted = self._space.allowed(rows) & block.goal.reached(scores)
+        scores, cost, allowed, reached = self._judge(rows, people, whose)
+        accepted = allowed & reached
         block.reached[whose[accepted]] = True
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])

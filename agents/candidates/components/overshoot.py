@@ -14,6 +14,7 @@ import numpy as np
 
 from ...trees import Splits
 from ..contract import Array, Indices, Mask, Space
+from .judge import pieces
 
 MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
@@ -24,8 +25,6 @@ TOGETHER = 1024
 """Rows of a grid between a told target and its ends, over all its changes."""
 DIGITS = 3
 """Digits of the change to an end, of a feature without a step."""
-NUMBERS = 1 << 21
-"""Most numbers of the encoded rows that are asked about at once: 16 MB."""
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
@@ -126,10 +125,10 @@ class Told(NamedTuple):
     def accepted(self, points: Array, accepts: Accepts) -> Mask:
         """Which points (P, F, K) of each group are accepted, the others being as told, (G, K)."""
         owner, together = self.groups
-        size = max(1, NUMBERS // max(1, points.shape[2] * self.rows.shape[1]))
-        pieces = [slice(start, start + size) for start in range(0, len(owner), size)]
-        parts = [self._accepted(points, owner[piece], together[piece], accepts) for piece in pieces]
-        return np.concatenate(parts) if parts else np.empty((0, points.shape[2]), dtype=np.bool_)
+        if not len(owner):
+            return np.empty((0, points.shape[2]), dtype=np.bool_)
+        parts = pieces(len(owner), points.shape[2] * self.rows.shape[1])
+        return np.concatenate([self._accepted(points, owner[part], together[part], accepts) for part in parts])
 
     def _accepted(self, points: Array, owner: Indices, together: Mask, accepts: Accepts) -> Mask:
         count, (group, feature) = points.shape[2], np.nonzero(together)

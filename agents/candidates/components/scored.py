@@ -1,9 +1,9 @@
-"""The targets of one person that a search has scored, each once."""
+"""The targets of one person that a search has scored, each once, while others are searched for beside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,38 +13,76 @@ from .grid import Steps
 
 
 class Measured(NamedTuple):
-    """R targets and their measures: steps (R, M), encoded rows (R, D), scores and costs (R,).
+    """R targets and their measures: steps (R, M), scores and costs (R,).
 
-    ``allowed`` (R,) are those that keep the constraints, ``valid`` (R,) those of them that reach the goal.
+    ``allowed`` (R,) are those that keep the constraints, ``reached`` those that reach the goal. Those that do both and
+    are not below the floor are ``valid``.
     """
 
     steps: Steps
-    rows: Array
     score: Array
     cost: Array
     allowed: Mask
+    reached: Mask
     valid: Mask
+
+    def at(self, which: slice) -> Measured:
+        """Some of the targets."""
+        return Measured._make([field[which] for field in self])
+
+
+T = TypeVar("T")
+Asking = Generator[Steps, Measured, T]
+"""A search of one person in steps: it asks about targets, goes on with what they measure, and ends with a result."""
+
+
+def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps], Measured]) -> list[T]:
+    """The results of searches that ask together.
+
+    ``measure`` is asked about the targets (R, M) of the searches with these numbers (R,), in order.
+    """
+    results: dict[int, T] = {}
+    asked: dict[int, Steps] = {}
+
+    def resume(number: int, answer: Measured | None) -> None:
+        search = searches[number]
+        try:
+            asked[number] = next(search) if answer is None else search.send(answer)
+        except StopIteration as end:
+            asked.pop(number, None)
+            results[number] = end.value
+
+    for number in range(len(searches)):
+        resume(number, None)
+    while asked:
+        lengths = {number: len(steps) for number, steps in asked.items()}
+        measured = measure(np.repeat(list(lengths), list(lengths.values())), np.concatenate(list(asked.values())))
+        start = 0
+        for number, length in lengths.items():
+            resume(number, measured.at(slice(start, start + length)))
+            start += length
+    return [results[number] for number in range(len(searches))]
 
 
 class ScoredTargets:
     """The targets of a person that were asked for so far, numbered in this order; ``all`` is what is known of them.
 
-    A search comes to many targets more than once. ``measure`` is asked about each of them only once.
+    A search comes to many targets more than once, and asks about each of them only once.
     """
 
-    def __init__(self, measure: Callable[[Steps], Measured], steps: Steps) -> None:
-        self._measure = measure
-        self._table, self._known = np.zeros(0, dtype=np.int64), steps[:0]
-        numbers = self._number(steps)
-        self.all = measure(self._known[: int(numbers.max(initial=-1)) + 1])
+    def __init__(self, features: int) -> None:
+        none, nothing = np.zeros(0), np.zeros(0, dtype=np.bool_)
+        self._table, self._known = np.zeros(0, dtype=np.int64), np.zeros((0, features), dtype=np.int64)
+        self.all = Measured(self._known, none, none, nothing, nothing, nothing)
 
-    def add(self, steps: Steps) -> Indices:
+    def add(self, steps: Steps) -> Asking[Indices]:
         """The numbers, (R,), of targets (R, M)."""
         before = len(self.all.cost)
         numbers = self._number(steps)
         new = self._known[before : max(before, int(numbers.max(initial=-1)) + 1)]
         if len(new):
-            self.all = Measured._make(map(np.concatenate, zip(self.all, self._measure(new), strict=True)))
+            measured = yield new
+            self.all = Measured._make(map(np.concatenate, zip(self.all, measured, strict=True)))
         return numbers
 
     def undominated(self) -> Indices:

@@ -13,6 +13,7 @@ from ...objective import Objective
 from ...scores import digits_apart, rounded_down
 from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space, Targeted
 from .explanations import Relaxed, Unserved, relaxed_rules
+from .judge import Judge
 
 
 class ScoringGenerator(CandidateGenerator):
@@ -60,6 +61,11 @@ class ScoringGenerator(CandidateGenerator):
     @cached_property
     def _relaxed_rules(self) -> Sequence[Relaxed]:
         return relaxed_rules(self.space)
+
+    @property
+    def _judge(self) -> Judge:
+        """What is asked about targets under the current model."""
+        return Judge(self.space, self._objective, *self._model())
 
     def _model(self) -> tuple[Score, Goal]:
         assert self._score is not None, "call `under` before anything is proposed"

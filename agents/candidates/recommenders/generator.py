@@ -107,8 +107,7 @@ class RecommenderGenerator(Search):
             allowed = _largest(task.gain * steps * self._size, changes)
         whose, moves = map(np.concatenate, zip(*parts, strict=True))
         points = self._grid.moved(people[whose], moves)
-        good = self.space.allowed(points) & goal.reached(score(points))
-        good &= self._objective.worth_of_pairs(points, people, whose)
+        _, good = self._judge.accepts(points, people, whose)
         arm = self._sets.arms(moves)
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates import Ranges
 from onward.agents.candidates.adapted import Adapted
-from onward.agents.candidates.search import EXHAUSTIVE, Search
+from onward.agents.candidates.components.cheapest import EXHAUSTIVE
+from onward.agents.candidates.search import Search
 from onward.agents.costs import L1, Cost, MaxPercentileShift
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
