@@ -121,6 +121,9 @@ def put_in_order(roots: Indices, nodes: Nodes, place: Indices, distance: Indices
 @compiled
 def add_leaves(rows: Thresholds, walk: Walk, group: Indices, total: Array) -> None:
     """As ``Walk.add_leaves``, of ``rows`` (n, D) of the type of the thresholds."""
+    if len(rows) == 1:
+        add_by_rows(rows, walk, group, total)
+        return
     columns, most = rows.shape[1], min(SETS, (len(rows) + SET - 1) // SET)
     variants = Variants(
         np.empty((most, columns, 2), rows.dtype),
@@ -130,14 +133,14 @@ def add_leaves(rows: Thresholds, walk: Walk, group: Indices, total: Array) -> No
         np.empty((most, MOST_VALUES), np.uint64),
         np.zeros(most, np.bool_),
     )
-    asked = np.empty(columns, np.bool_)
+    differ = np.empty(columns, np.uint64)
     for start in range(0, len(rows), SETS * SET):
         block, sums = rows[start : start + SETS * SET], total[:, start : start + SETS * SET]
         are_related = False
         variants.related[:] = False
         for number in range((len(block) + SET - 1) // SET):
             first = number * SET
-            variants.related[number] = compare(block[first : first + SET], variants, number, asked)
+            variants.related[number] = compare(block[first : first + SET], variants, number, differ)
             are_related = are_related or variants.related[number]
         if are_related:
             add_by_sets(block, walk, group, variants, sums)
@@ -246,20 +249,19 @@ def add_by_sets(rows: Thresholds, walk: Walk, group: Indices, variants: Variants
 
 
 @compiled
-def compare(rows: Thresholds, variants: Variants, number: int, asked: Mask) -> bool:
+def compare(rows: Thresholds, variants: Variants, number: int, differ: Sets) -> bool:
     """Write the values of ``rows`` (n, D), at most 64, to the ``variants`` as those of a set, and return whether they
-    are related. ``asked`` (D,) is overwritten."""
-    if len(rows) < 2:
-        return False
-    asked[:] = False
+    are related. ``differ`` (D,) is overwritten."""
+    differ[:] = 0
     for i in range(1, len(rows)):
+        member = ONE << np.uint64(i)
         for column in range(rows.shape[1]):
-            asked[column] |= rows[i, column] != rows[0, column]
+            differ[column] |= member if rows[i, column] != rows[0, column] else ZERO
     values, below, used, room = variants.values[number], variants.below[number], 0, NEW_VALUES * len(rows)
     for column in range(rows.shape[1]):
-        variants.ends[number, column] = rows[0, column]
-        if asked[column]:
-            count = sort_values(rows[:, column], room, values[used:], below[used:])
+        variants.ends[number, column, 0] = variants.ends[number, column, 1] = rows[0, column]
+        if differ[column] != 0:
+            count = sort_values(rows[:, column], differ[column], room, values[used:], below[used:])
             if count == 0:
                 return False
             last = used + count - 1
@@ -271,28 +273,34 @@ def compare(rows: Thresholds, variants: Variants, number: int, asked: Mask) -> b
 
 
 @compiled
-def sort_values(cells: Thresholds, room: int, values: Thresholds, below: Sets) -> int:
+def sort_values(cells: Thresholds, others: np.uint64, room: int, values: Thresholds, below: Sets) -> int:
     """Put the different values of ``cells`` (n,), at most 64, in ascending order into ``values``, and into ``below``
-    the cells of at most each value; return how many they are, 0 where ``room`` has fewer than are new."""
-    count, missing = 0, np.uint64(0)
-    for i in range(len(cells)):
-        cell, member = cells[i], ONE << np.uint64(i)
-        if np.isnan(cell):
-            missing |= member
-            continue
+    the cells of at most each value; return how many they are, 0 where ``room`` has fewer than are new.
+
+    All but the ``others`` are equal to the first.
+    """
+    count, missing = 0, ZERO
+    cell, members = cells[0], (EVERY >> np.uint64(SET - len(cells))) ^ others
+    while members != 0:
         place = count
-        while place > 0 and values[place - 1] >= cell:
-            place -= 1
-        if place < count and values[place] == cell:
-            below[place] |= member
-            continue
-        if count > room:
-            return 0
-        for after in range(count, place, -1):
-            values[after], below[after] = values[after - 1], below[after - 1]
-        values[place], below[place] = cell, member
-        count += 1
-    if missing:
+        if np.isnan(cell):
+            missing |= members
+        else:
+            while place > 0 and values[place - 1] >= cell:
+                place -= 1
+            if place < count and values[place] == cell:
+                below[place] |= members
+            elif count > room:
+                return 0
+            else:
+                for after in range(count, place, -1):
+                    values[after], below[after] = values[after - 1], below[after - 1]
+                values[place], below[place] = cell, members
+                count += 1
+        rest = others & (others - min(others, ONE))
+        members, others = others ^ rest, rest
+        cell = cells[PLACES[members % np.uint64(67)]]
+    if missing != 0:
         if count > room:
             return 0
         values[count], below[count] = np.nan, missing

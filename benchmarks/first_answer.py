@@ -23,7 +23,8 @@ from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import DATA_SETS, POPULATION, Source, sources
 from onward.streams.errors import OnwardError, UsageError
 
-AIM_SECONDS = 0.5
+AIM_SECONDS = 0.1
+"""Of the processor, in a process that has rehearsed: what any other answer takes, and some room."""
 _MANIFEST = "model: {manifest: model/manifest.json}\n"
 _ANSWER = """
 import json, sys, time
@@ -110,7 +111,7 @@ def _run(command: Sequence[str], kept: Path) -> str:
 
 
 def _rows(name: str, turns: Sequence[Sequence[Any]], nothing: Sequence[Sequence[Any]] | None = None) -> Iterator[Row]:
-    aim = AIM_SECONDS if nothing else None
+    aim = AIM_SECONDS if "rehearsal" in name else None
     for place, unit in enumerate(("s CPU", "s")):
         before = median(turn[place] for turn in nothing) if nothing else None
         yield Row(name, median(turn[place] for turn in turns), unit, before, aim if place == 0 else None, "lower")
