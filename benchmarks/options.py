@@ -78,10 +78,14 @@ class Args(face.Args):
 def options(args: Args) -> Iterator[Row]:
     """All figures, by data set, model and most changes."""
     _check(args)
+    if not args.drafts_alone:
+        yield from _proposed(args)
     if args.drafted_people > 0:
         yield from cpu_of_drafts(args.data, args.drafted_people, args.against, args.quick)
-    if args.drafts_alone:
-        return
+
+
+def _proposed(args: Args) -> Iterator[Row]:
+    """What the generators propose."""
     peers, curves = installed(PEERS) if args.dice_people > 0 else [], dict[str, list[Point]]()
     for source in sources(args.data, args.data_sets, args.seeds[0]):
         for model in args.models:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Mutable, Space, registry
-from onward.agents.candidates.components.grid import Grid, count_targets, every_target
+from onward.agents.candidates.components.grid import Grid, are_few, every_target
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
 from onward.agents.goals import Goal, Threshold
@@ -157,7 +157,7 @@ def _finest(space: Space, person: Floats) -> Space:
     for steps in STEPS:
         found = _coarse(space, steps)
         grid = Grid(found)
-        if count_targets(grid.limits(person), min(space.max_changes or 1, len(grid.features))) <= MOST_TARGETS:
+        if are_few(grid.limits(person), min(space.max_changes or 1, len(grid.features)), MOST_TARGETS):
             break
     return found
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contract import Array, Indices
 from .effects import MOVES_BY_SIZE, SingleMoveEffects
-from .grid import Grid, Limits, Steps, count_targets, every_target, moves_of, single_moves, without_each_change
+from .grid import Grid, Limits, Steps, are_few, every_target, moves_of, single_moves, without_each_change
 from .judge import BLOCK, Judge, pieces
 from .scored import Asking, Measured, ScoredTargets, in_lockstep
 
@@ -75,7 +75,7 @@ class CheapestSearch:
 
     def is_exhaustive(self, limits: Limits) -> bool:
         """Whether all targets of a person of these limits are scored."""
-        return count_targets(limits, self._most_changes) <= EXHAUSTIVE
+        return are_few(limits, self._most_changes, EXHAUSTIVE)
 
     def _search(self, person: Array, limits: Limits, own: float) -> Asking[ScoredTargets]:
         """The targets of a person of this score that are asked about."""

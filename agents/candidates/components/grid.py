@@ -181,12 +181,14 @@ def _move_feature(target: Array, feature: int, count: int, layout: Layout, round
     target[column] = (raw - low[feature]) / scale[feature]
 
 
-def count_targets(limits: Limits, most_changes: int) -> float:
-    """The number of targets that change at most ``most_changes`` features."""
+def are_few(limits: Limits, most_changes: int, count: int) -> bool:
+    """Whether at most ``count`` targets change at most ``most_changes`` features."""
     counts = [1.0] + [0.0] * most_changes
     for moves in (limits.most - limits.fewest).tolist():
         counts = [1.0, *(more + fewer * moves for fewer, more in pairwise(counts))]
-    return sum(counts) - 1.0
+        if sum(counts) - 1.0 > count:
+            return False
+    return True
 
 
 def every_target(limits: Limits, most_changes: int) -> Steps:
