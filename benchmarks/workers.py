@@ -74,10 +74,10 @@ class Team(NamedTuple):
 
 def workers(args: Args) -> Iterator[Row]:
     """What shards let workers do, and the figures of every team."""
-    yield from spread()
     if reason := unavailable():
         progress(f"all is left out: {reason}")
         return
+    yield from spread()
     teams: dict[int, Team] = {}
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as temporary:
         folder = Path(temporary)
