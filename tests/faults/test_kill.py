@@ -39,7 +39,6 @@ DELAYS_MS = {
     "computed": 0.0,
     "outputs in flight": 2.0,
     "outputs acknowledged": 0.0,
-    "rows written": 0.0,
     "ledger committed": 0.0,
     "before the group commit": 0.0,
 }
