@@ -7,13 +7,13 @@ import gc
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...schemas.draft.reminders import unprotected
 from ...schemas.events import Model
 from ..archive.store import archive_at
 from ..engine.portion import PORTION_ENTRIES
-from ..errors import ModelError
+from ..errors import one_line
 from ..ingest.ingest import FirstLoad, Ingest
 from ..ingest.validation import DAY_MS, Limits
 from ..metrics import Metrics
@@ -156,9 +156,12 @@ def _programs(settings: WorkerSettings) -> Mapping[str, Program]:
 def _rehearse(programs: Mapping[str, Program]) -> None:
     """Compile what first answers need while the worker has no partitions, so that nobody waits for it."""
     for name, program in programs.items():
-        with suppress(ModelError):  # people whom the model cannot score are told so, made up or not
+        try:
             rehearse(program)
-        log.info("a first answer is compiled", extra={"program": name})
+        except Exception as error:  # nobody waits for the answer of a made-up person: no worker ends by it
+            log.warning("a first answer cannot be compiled", extra={"program": name, "error": one_line(error)})
+        else:
+            log.info("a first answer is compiled", extra={"program": name})
 
 
 @asynccontextmanager

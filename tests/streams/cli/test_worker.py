@@ -23,13 +23,13 @@ async def test_a_worker_does_not_start_on_the_folder_of_another(program: Path, t
     assert [path.name for path in state.iterdir()] == ["worker.lock"]
 
 
-@pytest.mark.parametrize("problem", [None, ModelError("it has no score")])
+@pytest.mark.parametrize("problem", [None, ModelError("it has no score"), ValueError("it fits nobody")])
 async def test_a_first_answer_is_compiled_before_a_worker_has_partitions(
     broker: EmbeddedBroker,
     program: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    problem: ModelError | None,
+    problem: Exception | None,
 ) -> None:
     done: list[str] = []
 
