@@ -5,6 +5,9 @@ values. So up to 64 rows are a set of bits. The values of each column are sorted
 whose value is at most this one. A node finds the last value below its threshold, and that set parts the rows. A leaf
 adds its value to all rows of the set that comes to it. Every row gets the leaves that it gets alone, in the order of
 the trees, so its sum is the same, bit for bit.
+
+Rows that lie on a grid, such as all that somebody comes to who does more and more of a change, need no comparison: a
+node parts the grid at one place of an axis (``Boxes``).
 """
 
 from __future__ import annotations
@@ -77,6 +80,48 @@ class Walk(NamedTuple):
     def add_leaves(self, X: Array, group: Indices, total: Array) -> None:
         """Add to ``total`` (G, n) the leaves of encoded rows (n, D), each tree to the total of its ``group`` (T,)."""
         add_leaves(np.ascontiguousarray(X, dtype=self.threshold.dtype), self, group, total)
+
+    def add_leaves_of(self, boxes: Boxes, total: Array) -> None:
+        """Add to ``total`` (n,) the leaves of all rows of some boxes."""
+        kind = self.threshold.dtype
+        add_boxes(boxes._replace(rows=boxes.rows.astype(kind), values=boxes.values.astype(kind)), self, total)
+
+
+class Boxes(NamedTuple):
+    """B grids of A axes, whose points are rows that differ in some columns from one of P ``rows`` (P, D).
+
+    F ``columns`` (F,) take one of ``values`` (P, F, K) each, which ascend or descend. Grid b is about row ``owner[b]``
+    (B,). Along its axis ``axis[b, f]`` (B, F) column f takes its values one after the other; it stays as it is where
+    this is below 0. Columns may share an axis. ``size`` (B, A) are the places of each axis, at most K.
+
+    The n points of all grids have numbers: those of a grid follow each other, and the last axis goes first.
+    """
+
+    rows: Array
+    columns: Indices
+    values: Array
+    owner: Indices
+    axis: Indices
+    size: Indices
+
+    @property
+    def first(self) -> Indices:
+        """The number of each grid's first point, and how many points all have, (B + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.size.prod(axis=1))])
+
+    def points(self, numbers: Indices) -> Array:
+        """The rows of some points, (N, D) from (N,)."""
+        first = self.first
+        grid = np.searchsorted(first, numbers, side="right") - 1
+        left, owner, place = numbers - first[grid], self.owner[grid], np.empty((self.size.shape[1], len(numbers)), int)
+        for axis in reversed(range(len(place))):
+            left, place[axis] = np.divmod(left, self.size[grid, axis])
+        rows = self.rows[owner]
+        for feature, column in enumerate(self.columns.tolist()):
+            axis = self.axis[grid, feature]
+            moves = np.flatnonzero(axis >= 0)
+            rows[moves, column] = self.values[owner[moves], feature, place[axis[moves], moves]]
+        return rows
 
 
 class Variants(NamedTuple):
@@ -246,6 +291,86 @@ def add_by_sets(rows: Thresholds, walk: Walk, group: Indices, variants: Variants
                     break
                 parts -= ONE
                 node, is_leaf, here = waiting[parts, ZERO], waiting[parts, ONE] != 0, waiting[parts, TWO]
+
+
+@compiled
+def add_boxes(boxes: Boxes, walk: Walk, total: Array) -> None:
+    """As ``Walk.add_leaves_of``, with rows and values of the type of the thresholds.
+
+    Where a grid is parted, its far part waits: the node, whether this is a leaf, and where the axes begin and end.
+    """
+    axes, columns, far = boxes.size.shape[1], (ONE << walk.bits) - ONE, COLUMN + walk.bits
+    none, longest = np.uint64(len(boxes.columns)), 1
+    feature_of = np.full(boxes.rows.shape[1], none)
+    for feature in range(len(boxes.columns)):
+        feature_of[boxes.columns[feature]] = feature
+    for b in range(len(boxes.size)):
+        longest = max(longest, boxes.size[b].sum())
+    waiting, here = np.empty((longest, 2, axes), np.uint64), np.zeros((2, axes), np.uint64)
+    nodes, values = np.empty((longest, 2), np.uint64), boxes.values
+    for tree in range(len(walk.roots)):
+        root, first = walk.roots[tree], np.uint64(0)
+        for b in range(len(boxes.owner)):
+            owner, parts, points = np.uint64(boxes.owner[b]), np.uint64(0), ONE
+            for axis in range(axes):
+                here[0, axis], here[1, axis] = ZERO, boxes.size[b, axis]
+                points *= here[1, axis]
+            node, is_leaf = np.uint64(max(root, ~root)), root < 0
+            while True:
+                while not is_leaf:
+                    word, threshold = np.uint64(walk.words[node]), walk.threshold[node]
+                    column = (word >> COLUMN) & columns
+                    feature = feature_of[column]
+                    own = boxes.axis[b, feature] if feature < none else -1
+                    if own < 0:
+                        is_left = boxes.rows[owner, column] <= threshold
+                    else:
+                        along = np.uint64(own)
+                        low, high = here[ZERO, along], here[ONE, along] - ONE
+                        is_left = values[owner, feature, low] <= threshold
+                        if (values[owner, feature, high] <= threshold) != is_left:
+                            while high - low > ONE:
+                                middle = (low + high) >> ONE
+                                if (values[owner, feature, middle] <= threshold) == is_left:
+                                    low = middle
+                                else:
+                                    high = middle
+                            nodes[parts, ZERO] = node + (word >> far if is_left else ONE)
+                            nodes[parts, ONE] = word & (RIGHT_ENDS if is_left else LEFT_ENDS)
+                            for each in range(axes):
+                                waiting[parts, ZERO, each] = here[ZERO, each]
+                                waiting[parts, ONE, each] = here[ONE, each]
+                            waiting[parts, ZERO, along] = here[ONE, along] = high
+                            parts += ONE
+                    is_leaf = (word & (LEFT_ENDS if is_left else RIGHT_ENDS)) != 0
+                    node += ONE if is_left else word >> far
+                _add_to_box(total, first, boxes.size, b, here, walk.value[node])
+                if parts == 0:
+                    break
+                parts -= ONE
+                node, is_leaf = nodes[parts, ZERO], nodes[parts, ONE] != 0
+                for each in range(axes):
+                    here[ZERO, each], here[ONE, each] = waiting[parts, ZERO, each], waiting[parts, ONE, each]
+            first += points
+
+
+@compiled
+def _add_to_box(total: Array, first: np.uint64, size: Indices, b: int, part: Sets, value: float) -> None:
+    """Add a value to the points of a part of grid ``b``, whose points begin at ``first``: from ``part[0]`` to
+    ``part[1]`` of each axis."""
+    last, lines = size.shape[1] - 1, ONE
+    for axis in range(last):
+        lines *= part[ONE, axis] - part[ZERO, axis]
+    length = part[ONE, last] - part[ZERO, last]
+    for line in range(lines):
+        left, start, width = np.uint64(line), first + part[ZERO, last], np.uint64(size[b, last])
+        for axis in range(last - 1, -1, -1):
+            places = part[ONE, axis] - part[ZERO, axis]
+            rest = left // places
+            start += (part[ZERO, axis] + left - rest * places) * width
+            left, width = rest, width * np.uint64(size[b, axis])
+        for point in range(length):
+            total[start + np.uint64(point)] += value
 
 
 @compiled

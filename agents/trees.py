@@ -7,7 +7,7 @@ where the leaves hold shares of a probability.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,14 +19,12 @@ from .arrays import Array
 from .arrays import Indices as Indices
 from .rounding import to_significant
 from .sigmoid import sigmoid
+from .tree_walk import Boxes as Boxes
 from .tree_walk import Nodes as Nodes
 from .tree_walk import Thresholds as Thresholds
 from .tree_walk import Walk
 
 Ints = NDArray[np.int64]
-
-Splits = Sequence[Array]
-"""By column, the values beyond which a score may be another one, ascending: a row at a value is on its lower side."""
 
 LEAF = -1
 """The column and the child of a leaf."""
@@ -67,15 +65,17 @@ class TreeSum:
 
     def score(self, X: Array) -> Array:
         """The probability of the desired class, (n,), of encoded rows (n, D) without NaN."""
-        total = self.total(X)
+        return self.link(self.total(X))
+
+    def link(self, total: Array) -> Array:
+        """The scores of totals, both (n,)."""
         # Shares of a probability are rounded, so that their sum may be just above 1.
         scores = sigmoid(total) if self.logistic else total.clip(0.0, 1.0)
         return scores if self.digits is None else to_significant(scores, self.digits)
 
     def splits(self, columns: int) -> Splits:
-        """The values at which the trees part rows, by column of ``columns``, ascending and each once."""
-        column = self.nodes[:, 0]
-        return tuple([np.unique(self.threshold[column == each]).astype(np.float64) for each in range(columns)])
+        """Where rows of so many columns are parted."""
+        return Splits(self, columns, self.link)
 
     @cached_property
     def walk(self) -> Walk:
@@ -92,6 +92,31 @@ class TreeSum:
         """The trees whose sum is ``slope`` times this one's, plus ``intercept``."""
         base = slope * self.base + intercept
         return replace(self, value=slope * self.value, base=base, logistic=logistic)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Where the score of a model of ``trees`` over some ``columns`` may change, and what it is on grids.
+
+    ``link`` makes scores of the trees' totals, both (n,).
+    """
+
+    trees: TreeSum
+    columns: int
+    link: Callable[[Array], Array]
+
+    @cached_property
+    def by_column(self) -> Sequence[Array]:
+        """The values beyond which a score may be another one, ascending and each once: a row at a value is on its lower
+        side."""
+        column, threshold = self.trees.nodes[:, 0], self.trees.threshold
+        return tuple([np.unique(threshold[column == each]).astype(np.float64) for each in range(self.columns)])
+
+    def score(self, boxes: Boxes) -> Array:
+        """The scores of the n points of some grids, (n,), bit for bit those of their rows."""
+        total = np.full(boxes.first[-1], self.trees.base)
+        self.trees.walk.add_leaves_of(boxes, total)
+        return self.link(total)
 
 
 def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:

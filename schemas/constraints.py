@@ -18,6 +18,10 @@ class CrossFeatureRules:
         self._pairs = spec.constraints.le
         self._rules = spec.constraints.rules
         self._features = {feature.name: (index, feature) for index, feature in enumerate(spec.features)}
+        conditions = [condition.feature for rule in self._rules for condition in (rule.if_, rule.then)]
+        named = {*conditions, *(name for pair in self._pairs for name in pair)}
+        self.features = tuple([index for index, feature in enumerate(spec.features) if feature.name in named])
+        """The features that are asked about, by their numbers."""
 
     def kept(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows of codes, shape (n, F), keep all constraints, (n,).

@@ -94,6 +94,8 @@ class FeatureCodec:
         self.keys: int | None = None if self._missing else len(self._features)
         """The number of keys of a JSON object of features; None where features may be left out."""
         self._rules = CrossFeatureRules(spec)
+        self._ruled = sorted({*self._rules.features, *(index for index, _ in (*self._narrowed, *self._codes))})
+        """The features that rows may break a rule by."""
         self._reader = FeatureReader(self.features, self.check)
         self._lay_out()
         for array in (self.feature_of, self.barred, self.low, self.scale):
@@ -172,7 +174,7 @@ class FeatureCodec:
         """
         if not (self.spec.constraints.le or self.spec.constraints.rules or self._narrowed or self._codes):
             return np.ones(len(encoded), dtype=bool)
-        codes = self.codes(encoded)
+        codes = self._codes_of(encoded, self._ruled)
         kept = self._rules.kept(codes)
         for index, feature in self._narrowed:
             low, high = feature.bounds or (-math.inf, math.inf)
@@ -186,14 +188,19 @@ class FeatureCodec:
 
         Numbers are rounded to ``digits``, so that a number of no more digits is the one that was encoded.
         """
-        raw = self.low + encoded * self.scale
-        codes = np.empty((len(encoded), len(self._starts)))
-        for index, (feature, start) in enumerate(zip(self.spec.features, self._starts, strict=True)):
-            if feature.categories is not None:
-                codes[:, index] = encoded[:, start : start + len(feature.categories)].argmax(axis=1)
+        return np.ascontiguousarray(self._codes_of(encoded, range(len(self._starts))))
+
+    def _codes_of(self, encoded: Vector, features: Iterable[int]) -> Vector:
+        """The codes of some features; those of the others are left open."""
+        codes: Vector = np.empty((len(self._starts), len(encoded)))
+        for index in features:
+            start, categories = self._starts[index], self.spec.features[index].categories
+            if categories is not None:
+                codes[index] = encoded[:, start : start + len(categories)].argmax(axis=1)
             else:
-                codes[:, index] = raw[:, start].round(self.digits[index])
-        return codes
+                raw = self.low[start] + encoded[:, start] * self.scale[start]
+                codes[index] = raw.round(self.digits[index])
+        return codes.T
 
     def value(self, index: int, code: float) -> Value:
         """The raw value of a feature's code."""

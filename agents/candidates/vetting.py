@@ -10,8 +10,9 @@ import numpy as np
 from ..goals import Goal, accepted
 from ..objective import Floor
 from ..scores import digits_apart, rounded_down
+from ..tree_walk import Boxes
 from ..trees import Splits
-from .components.judge import BLOCK
+from .components.judge import BLOCK, pieces
 from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space
@@ -70,7 +71,7 @@ class Vetting(NamedTuple):
             return worth
         open_ended = worth.copy()
         told = Told.of(self.space, people[whose[worth]], targets[worth])
-        open_ended[worth] = more_is_accepted(told, self._accepts)
+        open_ended[worth] = more_is_accepted(told, self._rejected)
         if self.overshoot == "refuse":
             return open_ended
         enough = np.bincount(whose[open_ended], minlength=len(people)) >= self.enough
@@ -80,7 +81,7 @@ class Vetting(NamedTuple):
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
         if self.overshoot is None:
             return {}
-        return ends(Told.of(self.space, person[np.newaxis], target[np.newaxis]), self._accepts, self.splits)
+        return ends(Told.of(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits)
 
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one.
@@ -113,9 +114,34 @@ class Vetting(NamedTuple):
             "`policy.overshoot: limit` tells such changes, and where to stop",
         )
 
-    def _accepts(self, rows: Array) -> Mask:
-        """Whether encoded rows are accepted, or cannot be reached by the rules."""
-        return accepted(self.score(rows), self.goal.threshold) | ~self.space.allowed(rows)
+    def _rejected(self, boxes: Boxes) -> Indices:
+        """The number, in each of B grids, of the first point that is rejected and that the rules allow; -1 for none."""
+        first = boxes.first
+        scores = self._scores(boxes, first[-1].item())
+        number = np.flatnonzero(~accepted(scores, self.goal.threshold))
+        # Most grids need no other point than the first that is rejected.
+        grid, place = np.unique(np.searchsorted(first, number, side="right") - 1, return_index=True)
+        found = np.full(len(boxes.owner), -1)
+        allowed = self.space.allowed(boxes.points(number[place])) if len(number) else np.zeros(0, np.bool_)
+        found[grid[allowed]] = (number[place] - first[grid])[allowed]
+        end = np.append(place, len(number))[1:]
+        for one in np.flatnonzero(~allowed).tolist():
+            rest = number[place[one] : end[one]]
+            may = np.flatnonzero(self.space.allowed(boxes.points(rest)))
+            found[grid[one]] = rest[may[0]] - first[grid[one]] if len(may) else -1
+        return found
+
+    def _scores(self, boxes: Boxes, count: int) -> Array:
+        """The scores of all points of some grids, (n,)."""
+        if self.splits is not None:
+            return self.splits.score(boxes)
+        parts = [np.empty(0)]
+        for piece in pieces(count, boxes.rows.shape[1]) if count else ():
+            rows = boxes.points(np.arange(piece.start, min(piece.stop, count)))
+            # Points are rounded: many are the same as the one before.
+            new = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+            parts.append(self.score(rows[new])[np.cumsum(new) - 1])
+        return np.concatenate(parts)
 
 
 def _targets(generator: CandidateGenerator, person: Array) -> Array:

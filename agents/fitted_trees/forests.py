@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..trees import LEAF, Indices, TreeSum, down_to_float32, have_shared
+from ..trees import LEAF, Indices, Splits, TreeSum, down_to_float32, have_shared
 
 
 class Forest:
@@ -40,11 +40,18 @@ class Forest:
 
     def score(self, X: Array) -> Array:
         """The probability of class 1, (n,)."""
-        return self._shares.total(X) / len(self._shares.roots)
+        return self._mean(self._shares.total(X))
+
+    def splits(self, columns: int) -> Splits:
+        """Where rows of so many columns are parted."""
+        return Splits(self._shares, columns, self._mean)
 
     def as_sum(self) -> TreeSum:
         """The trees as a sum: the same scores but for the last bit."""
         return replace(self._shares, value=self._shares.value / len(self._shares.roots))
+
+    def _mean(self, total: Array) -> Array:
+        return total / len(self._shares.roots)
 
 
 def _check(tree: Any, number: int, columns: int) -> None:

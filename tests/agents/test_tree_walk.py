@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
-from onward.agents.tree_walk import SET, SETS, Walk
+from onward.agents.tree_walk import SET, SETS, Boxes, Walk
 from onward.agents.trees import Tree, TreeSum, check_trees, tree_sum
 from onward.streams.programs.models.scoring import scorer
 
@@ -83,6 +83,37 @@ def test_rows_get_together_what_each_gets_alone(seed, rows, columns, owners, cha
     group = np.sort(random.integers(3, size=7))
     X = variants(random, rows, columns, owners, changes)
     assert walked(trees, group, X).tobytes() == one_by_one(trees, group, X).tobytes()
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    grids=st.sampled_from([0, 1, 5]),
+    axes=st.sampled_from([1, 2, 4]),
+    places=st.sampled_from([1, 2, 9]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_the_points_of_grids_get_what_their_rows_get(seed, grids, axes, places, dtype):
+    """Columns ascend or descend, share an axis or stay, and have values on thresholds."""
+    random = np.random.default_rng(seed)
+    trees, columns = random_sum(random, 7, 6, dtype), random.permutation(6)[:4]
+    values = np.sort(random.choice(VALUES[:-1], (2, 4, places)), axis=2)
+    down = random.random((2, 4)) < 0.5
+    values[down] = values[down, ::-1]
+    owner, axis = random.integers(2, size=grids), random.integers(-1, axes, size=(grids, 4))
+    size = random.integers(1, places + 1, size=(grids, axes))
+    boxes = Boxes(random.choice(VALUES[:-1], (2, 6)), columns, values, owner, axis, size)
+    numbers = np.arange(boxes.first[-1])
+    rows, total = boxes.points(numbers), np.full(len(numbers), 0.25)
+    with np.errstate(over="ignore"):
+        trees.walk.add_leaves_of(boxes, total)
+        assert total.tobytes() == trees.total(rows).tobytes()
+    for grid, (own, first) in enumerate(zip(owner.tolist(), boxes.first.tolist(), strict=False)):
+        for number, place in enumerate(np.ndindex(*size[grid])):
+            row = boxes.rows[own].copy()
+            for column, along, its in zip(columns, axis[grid], values[own], strict=True):
+                row[column] = row[column] if along < 0 else its[place[along]]
+            assert rows[first + number].tobytes() == row.tobytes()
 
 
 @pytest.mark.parametrize("changes", [1, 2000])

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...tree_walk import Boxes
 from ...trees import Splits
 from ..contract import Array, Indices, Mask, Space
-from .judge import pieces
 
 MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
@@ -28,8 +28,8 @@ DIGITS = 3
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
-Accepts = Callable[[Array], Mask]
-"""Whether each of encoded rows (n, D) is accepted, or cannot be reached by the rules, (n,)."""
+Rejected = Callable[[Boxes], Indices]
+"""The number, in each of B grids, of the first point that is rejected and that the rules allow; -1 for none, (B,)."""
 
 
 class Told(NamedTuple):
@@ -84,7 +84,7 @@ class Told(NamedTuple):
         for feature in np.flatnonzero(self.changed[0]).tolist():
             own, end, column = self.values[0, feature], ends[0, feature], self.column[feature]
             unit = 10.0 ** max(self.space.digits[feature], 0)
-            at = self.space.low[column] + splits[column] * self.space.scale[column]
+            at = self.space.low[column] + splits.by_column[column] * self.space.scale[column]
             # A row at a split is on its lower side.
             beyond = (np.floor(at * unit) + (end > own)) / unit
             beyond = beyond[(beyond > min(own, end)) & (beyond < max(own, end))]
@@ -122,54 +122,50 @@ class Told(NamedTuple):
         order = np.argsort(owner, kind="stable")
         return owner[order], together[order]
 
-    def accepted(self, points: Array, accepts: Accepts) -> Mask:
-        """Which points (P, F, K) of each group are accepted, the others being as told, (G, K)."""
+    def rejected(self, points: Array, rejected: Rejected) -> Indices:
+        """Which of the points (P, F, K) is the first that is rejected of each group, the others being as told, (G,)."""
         owner, together = self.groups
-        if not len(owner):
-            return np.empty((0, points.shape[2]), dtype=np.bool_)
-        parts = pieces(len(owner), points.shape[2] * self.rows.shape[1])
-        return np.concatenate([self._accepted(points, owner[part], together[part], accepts) for part in parts])
+        # Points are rounded: many are the same, and from the end on all.
+        last = 1 + (points != points[..., -1:]).sum(axis=2)
+        size = np.where(together, last[owner], 1).max(axis=1, initial=1)
+        return rejected(self._boxes(points, owner, together - 1, size[:, np.newaxis]))
 
-    def _accepted(self, points: Array, owner: Indices, together: Mask, accepts: Accepts) -> Mask:
-        count, (group, feature) = points.shape[2], np.nonzero(together)
-        encoded = (points[owner[group], feature] - self.space.low[self.column[feature], np.newaxis]) / (
-            self.space.scale[self.column[feature], np.newaxis]
-        )
-        rows = np.repeat(self.rows[owner], count, axis=0).reshape(len(owner), count, self.rows.shape[1])
-        rows[group, :, self.column[feature]] = encoded
-        every = rows.reshape(-1, self.rows.shape[1])
-        # Points are rounded: many are the same as the one before.
-        new = np.append(True, (every[1:] != every[:-1]).any(axis=1))
-        return np.asarray(accepts(every[new])[np.cumsum(new) - 1].reshape(len(owner), count))
-
-    def accepts_between(self, points: Array, accepts: Accepts) -> bool:
+    def accepts_between(self, points: Array, rejected: Rejected) -> bool:
         """Whether a grid of rows from the single target to its ends is accepted, every change to an extent of its own.
 
         It is made of ``points`` (F, K), as many of each feature as fit.
         """
-        distinct = {feature: np.unique(points[feature]) for feature in np.flatnonzero(self.changed[0]).tolist()}
-        if len(distinct) < 2:
+        changed = np.flatnonzero(self.changed[0])
+        if len(changed) < 2:
             return True
-        rows, left = self.rows, TOGETHER
-        for number, (feature, values) in enumerate(sorted(distinct.items(), key=lambda item: len(item[1]))):
-            count = max(2, min(len(values), int(left ** (1 / (len(distinct) - number)))))
+        # Points go one way: equal ones follow each other.
+        new = np.append(np.ones((len(points), 1), np.bool_), np.diff(points) != 0, axis=1)
+        chosen = np.repeat(self.values.T, points.shape[1] + 1, axis=1)
+        axis, size, left = np.full(len(points), -1), [], TOGETHER
+        for number, feature in enumerate(sorted(changed, key=lambda feature: new[feature].sum())):
+            values = points[feature, new[feature]]
+            count = max(2, min(len(values), int(left ** (1 / (len(changed) - number)))))
             left //= count
-            column = self.column[feature]
-            chosen = np.append(self.values[0, feature], values[np.linspace(0, len(values) - 1, count).astype(np.intp)])
-            rows = np.repeat(rows, len(chosen), axis=0)
-            encoded = (chosen - self.space.low[column]) / self.space.scale[column]
-            rows[:, column] = np.tile(encoded, len(rows) // len(chosen))
-        return bool(accepts(rows).all())
+            axis[feature] = number
+            size.append(count + 1)
+            chosen[feature, 1 : count + 1] = values[np.linspace(0, len(values) - 1, count).astype(np.intp)]
+        grid = self._boxes(chosen[np.newaxis], np.zeros(1, np.intp), axis[np.newaxis], np.array([size]))
+        return rejected(grid).item() < 0
+
+    def _boxes(self, points: Array, owner: Indices, axis: Indices, size: Indices) -> Boxes:
+        """Grids of raw points (P, F, K) beside the targets."""
+        encoded = (points - self.space.low[self.column, np.newaxis]) / self.space.scale[self.column, np.newaxis]
+        return Boxes(self.rows, self.column, encoded, owner, axis, size)
 
 
-def more_is_accepted(told: Told, accepts: Accepts) -> Mask:
+def more_is_accepted(told: Told, rejected: Rejected) -> Mask:
     """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
     owner, _ = told.groups
-    good = told.accepted(told.towards(told.farthest, FEW), accepts).all(axis=1)
+    good = told.rejected(told.towards(told.farthest, FEW), rejected) < 0
     return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
 
 
-def ends(told: Told, accepts: Accepts, splits: Splits | None = None) -> Mapping[int, float]:
+def ends(told: Told, rejected: Rejected, splits: Splits | None = None) -> Mapping[int, float]:
     """The raw value at which each change of a single target must end, by feature; nothing where more is accepted.
 
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
@@ -180,19 +176,19 @@ def ends(told: Told, accepts: Accepts, splits: Splits | None = None) -> Mapping[
     _, together = told.groups
     for _ in range(CUTS):
         points = told.towards(farthest[np.newaxis], between, splits)
-        good = told.accepted(points, accepts)
-        if good.all():
-            if told.accepts_between(points[0], accepts):
+        first = told.rejected(points, rejected)
+        failed = np.flatnonzero(first >= 0)
+        if not len(failed):
+            if told.accepts_between(points[0], rejected):
                 break
             farthest = _rounded(told.space, (target + farthest) / 2)
             continue
         # A change that must end alone is cut before any is cut for what it does with others.
         size = together.sum(axis=1)
-        failed = np.flatnonzero(~good.all(axis=1))
         failed = failed[size[failed] == size[failed].min()]
         before = np.concatenate([target[:, np.newaxis], points[0]], axis=1)
         for group in failed.tolist():
-            last = before[together[group], good[group].argmin()]
+            last = before[together[group], first[group]]
             own = farthest[together[group]]
             nearer = np.abs(last - target[together[group]]) < np.abs(own - target[together[group]])
             farthest[together[group]] = np.where(nearer, last, own)

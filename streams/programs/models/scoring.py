@@ -64,8 +64,7 @@ def score_of_options(score: Score) -> Score:
 
 def splits_of(model: DecisionModel, columns: int) -> Splits | None:
     """The splits of a model of trees over ``columns`` encoded columns; None where nobody knows any."""
-    trees = model.as_sum() if isinstance(model, Forest) else model
-    return trees.splits(columns) if isinstance(trees, TreeSum) else None
+    return model.splits(columns) if isinstance(model, Forest | TreeSum) else None
 
 
 class Logistic:
