@@ -66,9 +66,8 @@ def add_contributions(
     features = total.shape[1]
     side = np.zeros(features, np.int8)  # 1: the path follows the person, -1: the baseline, 0: they have not parted
     parted = np.empty(features + 1, np.int64)
-    waiting = np.empty(
-        (2 * features + 2, 3), np.int64
-    )  # a node, the number parted before it, and of these the person's
+    # A node, the number parted before it, and of these the person's.
+    waiting = np.empty((2 * features + 2, 3), np.int64)
     for tree in range(len(roots)):
         for i in range(len(rows)):
             depth, persons, last = 0, 0, 0
