@@ -1,7 +1,7 @@
 """The partition processor: folds the journal and keeps outputs, ledger and Kafka in step.
 
 Delivery stands on the order of these steps:
-    1. a portion of the journal is read, from where the ledger stands;
+    1. a portion of the journal is read, from where the ledger stands, or taken as this worker has appended it;
     2. it is folded into effects, in a thread: a long fold must not keep the worker from hearing brokers;
     3. its outputs are published, and all are acknowledged;
     4. effects, state and journal offset are committed to the ledger in one transaction;
@@ -17,7 +17,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -52,6 +52,7 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import DAY_MS, Topics
+from .appended_records import AppendedRecords
 from .handover import check_handover, check_not_handed_over, successor_of
 from .journal_archiver import JournalArchiver
 from .journal_gate import JournalGate
@@ -125,6 +126,7 @@ class _Partition:
     is_unfinished: bool
     portion: PortionSize
     forged: ForgedRecords
+    appended: AppendedRecords = field(default_factory=AppendedRecords)
     scrub_from: float = 0.0
 
 
@@ -255,10 +257,18 @@ class PartitionProcessor:
             for ledger, positions in folded:
                 await self._check_inputs(ledger, positions)
 
+    def keep_appended(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Keep what was appended to partitions of this worker, for the fold; return what is kept."""
+        return [
+            record
+            for record in records
+            if (owned := self._partitions.get(record.partition)) is not None and owned.appended.keep(record)
+        ]
+
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Fold the chunk in portions: read, fold, publish, commit."""
+        """Fold the chunk, and what is kept and follows, in portions: read, fold, publish, commit."""
         owned = self._partitions[chunk[0].partition]
-        unread = [record for record in chunk if record.offset >= owned.state.offset]
+        unread = owned.appended.unread(chunk, owned.state.offset, owned.forged.next_offset)
         if not unread:
             return
         if unread[0].first_offset > owned.forged.next_offset(owned.state.offset):
