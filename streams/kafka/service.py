@@ -31,7 +31,7 @@ from ..snapshots.store import Snapshots
 from ..worker.journal_trimmer import CUT_SECONDS
 from ..worker.lag_gauges import LagGauges
 from ..worker.lease import Lease
-from ..worker.partition_processor import PartitionProcessor, ProcessorConfig
+from ..worker.partition_processor import COMMIT_SECONDS, PartitionProcessor, ProcessorConfig
 from ..worker.readiness import CaughtUp
 from ..worker.stages import Stage, ignore_stage
 from ..worker.state_lock import lock_state
@@ -198,7 +198,12 @@ def _timers(
     async def watch_lag() -> None:
         gauges.show(processor.partitions | ingest.partitions)
 
+    async def commit() -> None:
+        if lease.is_valid:
+            await processor.commit_due()
+
     timers: list[PeriodicCall] = [
+        (COMMIT_SECONDS, commit),
         (LAG_SECONDS, watch_lag),
         (EXPIRY_SECONDS, processor.delete_expired),
         (TOPIC_CHECK_SECONDS, processor.check_topics),
@@ -245,6 +250,7 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         min(CUT_SECONDS, settings.snapshot_minutes * 60),
         None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command),
         frozenset(_place(place) for place in settings.skip),
+        COMMIT_SECONDS,
     )
 
 

@@ -52,7 +52,7 @@ class ProcessorMetrics:
         open_recourses: Mapping[int, Counter[str]],
         count_due: CountDue,
     ) -> None:
-        """Observe a portion of so many ``entries`` that was folded, published and committed.
+        """Observe a portion of so many ``entries`` that was folded, published and written.
 
         ``seconds`` is the time that each of these steps took. ``open_recourses``, by partition and program, are brought
         up to date. The ledger of a partition counts its own questions, by ``count_due``.
@@ -62,6 +62,10 @@ class ProcessorMetrics:
         self._follow(state, effects, count_due)
         self._observe_delays(effects, published)
         self._show(state, open_recourses.values())
+
+    def observe_commit(self, seconds: float) -> None:
+        """Observe a commit of the ledger, which covers one portion or several."""
+        self._metrics.chunk_seconds.labels("commit").observe(seconds)
 
     def _observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         self._metrics.chunk_records.observe(entries)
