@@ -392,7 +392,9 @@ class PartitionProcessor:
                 owned.ledger.commit_written, owned.state, to_its_end=True, name="commit the ledger", extra=extra
             )
             owned.is_whole = True
-            self._metrics.observe_commit(perf_counter() - started)
+            open_recourses = [partition.open_recourses for partition in self._partitions.values()]
+            seconds = perf_counter() - started
+            self._metrics.observe_commit(owned.state, seconds, open_recourses, owned.ledger.count_due)
             self._observe(Stage.LEDGER_COMMITTED)
 
     async def _scrub_if_due(self, owned: _Partition) -> None:
@@ -432,8 +434,7 @@ class PartitionProcessor:
             extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
             log.info("a changed spec is in force", extra=extra)
         _tell_models(owned.state, self._programs, sorted(effects.models))
-        open_recourses = {number: partition.open_recourses for number, partition in self._partitions.items()}
-        self._metrics.observe(owned.state, effects, published, entries, seconds, open_recourses, owned.ledger.count_due)
+        self._metrics.observe(owned.state, effects, published, entries, seconds, owned.open_recourses)
 
     # --- opening a ledger ------------------------------------------------------------------------------------------
 
