@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
+from ..schemas.events import Journaled
+
 Headers = Sequence[tuple[str, bytes]]
 T = TypeVar("T")
 
@@ -38,6 +40,7 @@ class Record(NamedTuple):
     """A record as read. ``timestamp_ms`` is the broker's or sender's record time in milliseconds since the epoch.
 
     With ``unread`` it stands for all records of a batch, at the offset of the last of them, and has no content.
+    ``lines`` are there in a record of the journal that this process has appended: what its value holds.
     """
 
     topic: str
@@ -48,6 +51,7 @@ class Record(NamedTuple):
     value: bytes | None
     headers: Headers
     unread: UnreadBatch | None = None
+    lines: tuple[Journaled, ...] | None = None
 
     @property
     def first_offset(self) -> int:
@@ -59,6 +63,10 @@ def record_bytes(record: Record) -> int:
     """The bytes of a record's key, value and headers."""
     headers = sum(len(name) + len(value) for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers
+
+
+UNKNOWN_OFFSET = -1
+"""Of a record that is in its partition, where its broker does not say."""
 
 
 class OutRecord(Struct, frozen=True, gc=False):
@@ -75,8 +83,11 @@ class OutRecord(Struct, frozen=True, gc=False):
 class Publisher(Protocol):
     """Publishes records in order within each partition, without gaps or repeats (an idempotent producer)."""
 
-    async def publish(self, records: Sequence[OutRecord]) -> None:
-        """Return when every record is acknowledged by all in-sync replicas; raise ``BrokerError`` otherwise."""
+    async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
+        """Return the offset of each when every record is acknowledged by all in-sync replicas.
+
+        It may be ``UNKNOWN_OFFSET``. Raise ``BrokerError`` where one is not acknowledged.
+        """
 
     async def partitions(self, topic: str) -> int:
         """The number of partitions of a topic; raise ``BrokerError`` when it does not exist."""
@@ -135,8 +146,22 @@ class ChunkHandler(Protocol):
         """
 
 
+HandOver = Callable[[Sequence[Record]], None]
+"""Takes records of the journal that this process has appended, each partition's in the order of their offsets."""
+
+
 class Lag(Protocol):
     """How far behind the worker is."""
 
     def lag(self, partition: TopicPartition) -> int | None:
         """Records between the position and the end of the partition; None while that is not known."""
+
+
+class RunningWorker(Lag, Protocol):
+    """A worker that has started."""
+
+    def hand_over(self, records: Sequence[Record]) -> None:
+        """Let the handlers of the partitions of these records, which this process has appended, handle them.
+
+        They come once more when they are read.
+        """

@@ -22,7 +22,7 @@ from ...schemas.kinds import Kind, kinds
 from ...schemas.spec_document import sha256_of
 from ..errors import ModelError
 from ..journal.entries import journal_key, shard_of
-from ..journal.lines import handled_line, line_of, pack_lines, spec_line, tick_line
+from ..journal.lines import JournalRecord, handled_line, line_of, pack_lines, spec_line, tick_line
 from ..journal.width import checked_width
 from ..metrics import Metrics
 from ..programs.accepted import NOT_ACCEPTED, AcceptedFile
@@ -31,7 +31,7 @@ from ..programs.assembly import check_model
 from ..programs.bundle.addresses import home_of, is_allowed
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
-from ..records import Lag, OutRecord, Publisher, Record, TopicPartition
+from ..records import HandOver, Lag, Publisher, Record, TopicPartition
 from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
@@ -55,8 +55,15 @@ async def load_here(program: Program, model: Model) -> None:
     check_model(bundle, model, program.spec)
 
 
+def keep_nothing(records: Sequence[Record]) -> None:
+    """Hand nothing over: what was appended is read from the journal."""
+
+
 class Ingest:
-    """The chunk handler of all input topics."""
+    """The chunk handler of all input topics.
+
+    What it has appended it hands over, by ``hand_over``, when the journal has acknowledged it.
+    """
 
     takes_partitions_together = True
 
@@ -71,6 +78,7 @@ class Ingest:
         first_load: FirstLoad = load_here,
         draw_key: Callable[[], str] = secrets.token_hex,
         accepted: AcceptedFile | None = None,
+        hand_over: HandOver = keep_nothing,
     ) -> None:
         self._topics = topics
         self._programs = programs
@@ -81,6 +89,7 @@ class Ingest:
         self._first_load = first_load
         self._quota = Quota(self._limits.letters_a_second)
         self._draw_key = draw_key
+        self._hand_over = hand_over
         self._accepted = accepted
         self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
@@ -134,7 +143,7 @@ class Ingest:
 
     async def handle(self, chunk: Sequence[Record]) -> None:
         """Append a chunk to the journal; return when all of it is acknowledged."""
-        await self._publisher.publish(await self.journal_records(chunk))
+        await self._append(await self.journal_records(chunk))
         self._metrics.ingested.labels(chunk[0].topic).inc(len(chunk))
 
     async def tick(self, lag: Lag) -> None:
@@ -151,11 +160,9 @@ class Ingest:
     async def carry_on(self, partitions: Iterable[int]) -> None:
         """Append a tick without a clock to these partitions of the journal, which have work in pieces to do."""
         line = tick_line(Tick(()), self._clock_ms())
-        await self._publisher.publish(
-            [packed for partition in partitions for packed in self._packed(partition, [line])]
-        )
+        await self._append([packed for partition in partitions for packed in self._packed(partition, [line])])
 
-    async def journal_records(self, chunk: Sequence[Record]) -> list[OutRecord]:
+    async def journal_records(self, chunk: Sequence[Record]) -> list[JournalRecord]:
         """The journal records of a chunk of one topic: for every journal partition its lines, in the chunk's order.
 
         The work on many bytes is done in a thread, so that the worker goes on hearing brokers whatever they take.
@@ -171,7 +178,7 @@ class Ingest:
 
     def _journal_records(
         self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated], now_ms: int
-    ) -> list[OutRecord]:
+    ) -> list[JournalRecord]:
         lines: dict[int, list[Journaled | Run]] = {}
         refusals = Refusals(self._quota, now_ms, self._over_quota)
         for record, read in zip(chunk, validated, strict=True):
@@ -261,7 +268,7 @@ class Ingest:
             target = self._targets[program, shard] = partition_of(journal_key(program, shard), self._width)
         return target
 
-    def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[OutRecord]:
+    def _packed(self, partition: int, lines: Iterable[Journaled]) -> Iterator[JournalRecord]:
         # By a record's own time the journal is cut, so it is no sender's. Lines keep theirs.
         now_ms = self._clock_ms()
         for out in pack_lines(self._topics.journal, partition, lines, self._width):
@@ -281,13 +288,18 @@ class Ingest:
     ) -> None:
         """Append a tick to every journal partition, behind the lines that belong ``before`` it, by partition."""
         line = tick_line(Tick(sources), self._clock_ms())
-        await self._publisher.publish(
+        await self._append(
             [
                 packed
                 for partition in range(self._width)
                 for packed in self._packed(partition, [*before.get(partition, ()), line])
             ]
         )
+
+    async def _append(self, records: Sequence[JournalRecord]) -> None:
+        """Append the records to the journal, and hand over what it has acknowledged."""
+        offsets = await self._publisher.publish(records)
+        self._hand_over([record.appended(offset) for record, offset in zip(records, offsets, strict=True)])
 
 
 def _validated(validator: Validator, chunk: Sequence[Record], now_ms: int) -> list[Validated]:

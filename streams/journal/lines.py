@@ -32,8 +32,23 @@ FOREIGN_BYTES = 65_536
 
 _decode_lines = msgspec.json.Decoder(tuple[Journaled, ...]).decode
 _encode = msgspec.json.Encoder().encode
+_WHITESPACE = b" \t\n\r"
+"""JSON's. What stands around a value is no part of it when it is read again."""
 _NOWHERE = TopicPartition("", -1)
 _AGAIN = "spec-in-force"
+
+
+class JournalRecord(OutRecord, frozen=True, gc=False):
+    """A record to append to the journal, and the lines that its value holds."""
+
+    lines: tuple[Journaled, ...]
+
+    def appended(self, offset: int) -> Record:
+        """The record as it stands in the journal."""
+        headers = tuple(self.headers)
+        return Record(
+            self.topic, self.partition, offset, self.timestamp_ms, self.key, self.value, headers, lines=self.lines
+        )
 
 
 def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_ms: int = MOST_MS) -> Journaled:
@@ -48,7 +63,7 @@ def line_of(event: CloudEvent, kind: Kind, record: Record, data: bytes, latest_m
         event.id,
         time_ms,
         record.timestamp_ms,
-        Raw(data),
+        Raw(data.strip(_WHITESPACE)),
         record.topic,
         record.partition,
         record.offset,
@@ -95,7 +110,9 @@ def is_spec_again(entry: Entry) -> bool:
     return entry.source is None and entry.id.split("/")[1:2] == [_AGAIN]
 
 
-def pack_lines(topic: str, partition: int, lines: Iterable[Journaled], width: int | None = None) -> Iterator[OutRecord]:
+def pack_lines(
+    topic: str, partition: int, lines: Iterable[Journaled], width: int | None = None
+) -> Iterator[JournalRecord]:
     """The journal records for these lines, in their order. A record's timestamp is that of its last line.
 
     ``width`` is the number of partitions of the journal for which this one was chosen.
@@ -126,7 +143,7 @@ def read_lines(record: Record) -> tuple[Journaled, ...]:
 def read_entries(record: Record) -> list[Entry]:
     """The entries of a journal record. A record that Onward did not write becomes one dead letter, never an error."""
     try:
-        lines = _decode_lines(record.value or b"")
+        lines = _decode_lines(record.value or b"") if record.lines is None else record.lines
         entries = list(_entries(record.offset, lines))
     except (msgspec.MsgspecError, ValueError, KeyError, RecursionError) as error:
         return [_foreign(record, f"{type(error).__name__}: {error}")]
@@ -173,8 +190,9 @@ def _own_line(kind: Kind, body: Struct, record: Record) -> Journaled:
     )
 
 
-def _record(topic: str, partition: int, lines: Sequence[Journaled], width: int | None) -> OutRecord:
-    return OutRecord(topic, partition, lines[-1].timestamp, None, _encode(lines), width_headers(width))
+def _record(topic: str, partition: int, lines: Sequence[Journaled], width: int | None) -> JournalRecord:
+    value, headers = _encode(lines), width_headers(width)
+    return JournalRecord(topic, partition, lines[-1].timestamp, None, value, headers, tuple(lines))
 
 
 def _foreign(record: Record, why: str) -> Entry:

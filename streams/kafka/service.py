@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...schemas.draft.reminders import unprotected
@@ -24,14 +24,14 @@ from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
 from ..programs.trial import Trial, Trials
-from ..records import ChunkHandler, Lag, TopicPartition
+from ..records import ChunkHandler, Lag, Record, RunningWorker, TopicPartition
 from ..replay.rehearsal import rehearse
 from ..settings import WorkerSettings
 from ..snapshots.store import Snapshots
 from ..worker.journal_trimmer import CUT_SECONDS
 from ..worker.lag_gauges import LagGauges
 from ..worker.lease import Lease
-from ..worker.partition_processor import PartitionProcessor, ProcessorConfig
+from ..worker.partition_processor import COMMIT_SECONDS, PartitionProcessor, ProcessorConfig
 from ..worker.readiness import CaughtUp
 from ..worker.stages import Stage, ignore_stage
 from ..worker.state_lock import lock_state
@@ -66,17 +66,21 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _WorkerLag:
-    """The lag of a worker that may not have started: None until then."""
+class _Worker:
+    """A ``RunningWorker`` that may not have started: until then its lag is None, and it takes nothing."""
 
     def __init__(self) -> None:
-        self._lag: Lag | None = None
+        self._running: RunningWorker | None = None
 
-    async def started(self, lag: Lag) -> None:
-        self._lag = lag
+    async def started(self, running: RunningWorker) -> None:
+        self._running = running
 
     def lag(self, partition: TopicPartition) -> int | None:
-        return None if self._lag is None else self._lag.lag(partition)
+        return None if self._running is None else self._running.lag(partition)
+
+    def hand_over(self, records: Sequence[Record]) -> None:
+        if self._running is not None:
+            self._running.hand_over(records)
 
 
 async def run_service(
@@ -96,7 +100,7 @@ async def run_service(
     ``portion_entries`` is as in ``ProcessorConfig``.
     """
     programs = _programs(settings)
-    topics, options, lag = topic_names(settings), worker_options(settings), _WorkerLag()
+    topics, options, worker = topic_names(settings), worker_options(settings), _Worker()
     metrics = metrics or Metrics()
     config = _processor_config(settings, portion_entries)
     lease = Lease(options.session_timeout_ms / 1000, options.rebalance_timeout_ms / 1000)
@@ -114,24 +118,30 @@ async def run_service(
             Trials(LoadLimits(settings.max_model_bytes, settings.max_model_seconds))
         )
         limits, first_load = _limits(settings), _first_load(trials)
-        ingest = Ingest(
-            topics, programs, publisher, metrics, wall_clock_ms, limits, first_load, accepted=config.accepted
-        )
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, wall_clock_ms, config, observe, lease.wait_until_valid
         )
-        readiness = CaughtUp(lag, lambda: processor.partitions if processor.assigned_once else None)
+
+        def hand_over(appended: Sequence[Record]) -> None:
+            worker.hand_over(processor.keep_appended(appended))
+
+        ingest = Ingest(
+            *(topics, programs, publisher, metrics, wall_clock_ms, limits, first_load),
+            accepted=config.accepted,
+            hand_over=hand_over,
+        )
+        readiness = CaughtUp(worker, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:
             await stack.enter_async_context(_pages(settings, metrics, readiness))
         await asyncio.to_thread(_rehearse, programs)
-        timers = _timers(settings, ingest, processor, metrics, lag, lease)
+        timers = _timers(settings, ingest, processor, metrics, worker, lease)
         handlers: dict[str, ChunkHandler] = {**dict.fromkeys(topics.ingested, ingest), topics.journal: processor}
         try:
             await run_worker(
                 options,
                 handlers,
                 timers=timers,
-                on_started=lag.started,
+                on_started=worker.started,
                 stop=stop,
                 signals=signals,
                 lease=lease,
@@ -188,7 +198,12 @@ def _timers(
     async def watch_lag() -> None:
         gauges.show(processor.partitions | ingest.partitions)
 
+    async def commit() -> None:
+        if lease.is_valid:
+            await processor.commit_due()
+
     timers: list[PeriodicCall] = [
+        (COMMIT_SECONDS, commit),
         (LAG_SECONDS, watch_lag),
         (EXPIRY_SECONDS, processor.delete_expired),
         (TOPIC_CHECK_SECONDS, processor.check_topics),
@@ -235,6 +250,7 @@ def _processor_config(settings: WorkerSettings, portion_entries: int) -> Process
         min(CUT_SECONDS, settings.snapshot_minutes * 60),
         None if settings.archive is None else archive_at(settings.archive, settings.archive_key_command),
         frozenset(_place(place) for place in settings.skip),
+        COMMIT_SECONDS,
     )
 
 

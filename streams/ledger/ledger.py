@@ -1,5 +1,8 @@
 """The ledger: the state of one journal partition in one SQLite file, committed together with the journal offset.
 
+A commit may cover several portions: a portion's rows are written into a transaction that stays open, and views read
+them there. Learners, clocks and the offset are written when it is committed. After an error all of it is rolled back.
+
 The file is the truth about how far the journal has been folded. WAL with ``synchronous=NORMAL`` may lose the newest
 commits in a power cut, never their order: the journal is then folded again from where the file stands, and outputs
 that are in Kafka already are not published again.
@@ -65,6 +68,7 @@ class Ledger:
                 self._db.execute("PRAGMA secure_delete=ON")
                 self._create_or_check(journal)
                 self._rows = RowsAtRest(self._db, path)
+                self._unwritten: set[ShardKey] = set()
             except BaseException:
                 # Closed later, it would delete the -wal of the ledger that has replaced it.
                 self._db.close()
@@ -77,7 +81,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the file; the last commit stands."""
+        """Close the file; the last commit stands, and what was written since is rolled back."""
         self._db.close()
 
     @property
@@ -166,19 +170,41 @@ class Ledger:
 
     def commit(self, state: PartitionState, effects: Effects) -> None:
         """Write effects, state and journal offset in one transaction."""
-        with ledger_errors(self.path), self._transaction():
-            self._advance(state)
+        self.write(state, effects)
+        self.commit_written(state)
+
+    def write(self, state: PartitionState, effects: Effects) -> None:
+        """Write effects, to be committed later."""
+        with ledger_errors(self.path), self._or_rolled_back():
+            if not self.is_written:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._check_owner()
             self._write_programs(state, effects)
             self._write_cases(effects)
             self._write_waiting(effects)
             self._write_processed(effects)
             self._write_timers(effects)
-            self._write_shards(state, effects)
             self._write_models(state, effects)
             write_states(self._db, state, effects)
-            self._write_progress(state)
+            for program in state.programs.values():
+                if (watermark_ms := state.watermark_ms(program)) is not None:
+                    self._forget(program.name, watermark_ms)
             if effects.erased:
                 self._db.execute("UPDATE meta SET value = 1 WHERE name = 'unscrubbed'")
+            self._unwritten |= effects.shards
+
+    @property
+    def is_written(self) -> bool:
+        """Whether something was written since the last commit."""
+        return self._db.in_transaction
+
+    def commit_written(self, state: PartitionState) -> None:
+        """Commit what was written, with the learners, clocks and journal offset of the state to which it has led."""
+        with ledger_errors(self.path), self._or_rolled_back():
+            self._write_shards(state, self._unwritten)
+            self._write_progress(state)
+            self._db.execute("COMMIT")
+        self._unwritten = set()
         self._offset = state.offset
 
     @property
@@ -369,7 +395,13 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+        with self._or_rolled_back():
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+
+    @contextmanager
+    def _or_rolled_back(self) -> Iterator[None]:
         try:
             yield
         except BaseException:
@@ -377,7 +409,6 @@ class Ledger:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def _write_programs(self, state: PartitionState, effects: Effects) -> None:
         """The programs that have begun, and those with another spec."""
@@ -427,9 +458,9 @@ class Ledger:
             [_row(*event) for event in effects.waiting.values() if event is not None],
         )
 
-    def _write_shards(self, state: PartitionState, effects: Effects) -> None:
+    def _write_shards(self, state: PartitionState, changed: Collection[ShardKey]) -> None:
         rows = []
-        for key in effects.shards:
+        for key in changed:
             shard = state.shards[key]
             learned, choice = pack(shard.learner.state()), shard.program.spec.policy.choice
             rows.append((*key, shard.step, choice, learned, shard.untold))
@@ -443,19 +474,15 @@ class Ledger:
                 (bundle.version, bundle.address, bundle.manifest_sha256, name),
             )
 
-    def _advance(self, state: PartitionState) -> None:
-        """Write how far the journal is folded, unless another worker has written meanwhile."""
-        moved = self._db.execute(
-            "UPDATE meta SET value = ? WHERE name = 'offset' AND value = ? "
-            "AND (SELECT value FROM meta WHERE name = 'generation') = ?",
-            (state.offset, self._offset, self._generation),
-        )
-        if moved.rowcount != 1:
+    def _check_owner(self) -> None:
+        """Raise ``LedgerError`` where another worker has written meanwhile."""
+        if self.progress != self.committed:
             raise LedgerError(
                 f"ledger {self.path} was taken over by another worker: only one may keep a state directory"
             )
 
     def _write_progress(self, state: PartitionState) -> None:
+        self._db.execute("UPDATE meta SET value = ? WHERE name = 'offset'", (state.offset,))
         clocks, ahead_ms = state.watermarks.clocks, state.watermarks.ahead_ms
         sources = sorted(state.positions.keys() | clocks.keys())
         self._db.executemany(
@@ -467,9 +494,6 @@ class Ledger:
         )
         known = list(state.watermarks.known())
         self._db.executemany("INSERT OR REPLACE INTO watermarks VALUES (?, ?)", known)
-        for program in state.programs.values():
-            if (watermark_ms := state.watermark_ms(program)) is not None:
-                self._forget(program.name, watermark_ms)
 
     def _forget(self, program: str, watermark_ms: int) -> None:
         """Delete the cases and processed events whose retention the watermark has passed."""

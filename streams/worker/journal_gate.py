@@ -65,11 +65,12 @@ class JournalGate:
     ) -> None:
         """Raise ``LedgerError`` where a record is forged, and say so in the journal.
 
-        ``check_input`` raises it where an input partition was made again: it then ends before what was read from it.
+        One that this process has appended is not. ``check_input`` raises the error where an input partition was made
+        again: it then ends before what was read from it.
         """
         journal, offset = TopicPartition(record.topic, record.partition), record.offset
         if offset not in forged.refused:
-            fault = await self._sources.fault(entries)
+            fault = None if record.lines is not None else await self._sources.fault(entries)
             if fault is None:
                 return
             if fault.source is not None:

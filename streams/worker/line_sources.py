@@ -35,8 +35,9 @@ class LineSources:
         return await self._unread(beyond) if beyond else None
 
     async def _unread(self, beyond: Sequence[Entry]) -> Fault | None:
+        there = set(self._ends)
         for entry in beyond:
-            if (why := await self._impossible(entry)) is not None:
+            if (why := await self._impossible(entry, there)) is not None:
                 return Fault(why)
         # Together: in a moment the lines of the others are as new.
         named = {entry.source for entry in beyond if entry.source is not None}
@@ -61,8 +62,11 @@ class LineSources:
             if not 0 <= entry.source_offset < end:
                 yield entry
 
-    async def _impossible(self, entry: Entry) -> str | None:
-        """Why a line cannot have been read from where it says, whatever is there."""
+    async def _impossible(self, entry: Entry, there: set[TopicPartition]) -> str | None:
+        """Why a line cannot have been read from where it says, whatever is there.
+
+        ``there`` are the partitions that are known to be there. That of the line is added.
+        """
         source = entry.source
         if source is None:
             return f"a line of kind {entry.kind.name} does not say where it was read from"
@@ -70,8 +74,10 @@ class LineSources:
             return f"{_says(source, entry)}, and that topic is no input"
         if entry.source_offset < 0:
             return _says(source, entry)
-        if source not in self._ends and not 0 <= source.partition < await self._publisher.partitions(source.topic):
-            return f"{_says(source, entry)}, and there is no such partition"
+        if source not in there:
+            if not 0 <= source.partition < await self._publisher.partitions(source.topic):
+                return f"{_says(source, entry)}, and there is no such partition"
+            there.add(source)
         return None
 
 

@@ -1,13 +1,14 @@
 """The partition processor: folds the journal and keeps outputs, ledger and Kafka in step.
 
 Delivery stands on the order of these steps:
-    1. a portion of the journal is read, from where the ledger stands;
+    1. a portion of the journal is read, from where the ledger stands, or taken as this worker has appended it;
     2. it is folded into effects, in a thread: a long fold must not keep the worker from hearing brokers;
     3. its outputs are published, and all are acknowledged;
-    4. effects, state and journal offset are committed to the ledger in one transaction;
+    4. its effects are written to the ledger, and committed with state and journal offset in one transaction, which may
+       cover several portions;
     5. its offsets are committed to the consumer group (by the caller, when ``handle`` has returned).
-After a crash between 3 and 4 the same outputs are computed again from the same journal. Those that the tail of their
-output partition already holds are not published a second time.
+After a crash between 3 and the commit the same outputs are computed again from the same journal. Those that the tail of
+their output partition already holds are not published a second time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -52,6 +53,7 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import DAY_MS, Topics
+from .appended_records import AppendedRecords
 from .handover import check_handover, check_not_handed_over, successor_of
 from .journal_archiver import JournalArchiver
 from .journal_gate import JournalGate
@@ -73,6 +75,8 @@ Outputs farther back are published once more, and readers drop them.
 """
 
 
+COMMIT_SECONDS = 0.05
+"""From the first portion that is written to the ledger to the commit, about: what is folded again after a crash."""
 SCRUB_SECONDS = 30.0
 """Seconds between two scrubs of a ledger, each of which writes it anew: erasures that come together share one."""
 SCRUB_AGAIN_SECONDS = 5.0
@@ -87,6 +91,7 @@ class ProcessorConfig:
     ``snapshot_seconds``. Journal records older than ``journal_days`` are deleted behind them, at most every
     ``cut_seconds``; none where it is None. Before, they are kept in an ``archive``, if there is one. At most
     ``portion_entries`` events are folded, published and committed together; more where one journal record holds more.
+    A commit of the ledger covers the portions of ``commit_seconds``: by default each has its own.
     ``accepted`` lists the models and changed specs that the journal may hold; None for any. ``skipped`` are records of
     the journal that were refused and are left out, by partition and offset.
     """
@@ -101,6 +106,7 @@ class ProcessorConfig:
     cut_seconds: float = CUT_SECONDS
     archive: Archive | None = None
     skipped: frozenset[tuple[int, int]] = frozenset()
+    commit_seconds: float = 0.0
 
 
 @dataclass
@@ -109,8 +115,10 @@ class _Partition:
 
     ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
     output topic at that time, ``successor`` a newer engine that had answered. ``engine`` is the header that names this
-    one. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last commit: while a portion is folded,
-    the state belongs to the thread of the fold.
+    one. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last portion that was written: while one
+    is folded, the state belongs to the thread of the fold. ``using`` is held while a portion is folded or the ledger
+    committed. ``is_whole`` says that the ledger holds what the state says, up to a commit, and ``written_at`` is when
+    the first portion of that was written, in seconds of the monotonic clock.
     ``scrub_from`` is when the ledger may be scrubbed again, in seconds of the monotonic clock.
     """
 
@@ -125,6 +133,10 @@ class _Partition:
     is_unfinished: bool
     portion: PortionSize
     forged: ForgedRecords
+    appended: AppendedRecords = field(default_factory=AppendedRecords)
+    using: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_whole: bool = True
+    written_at: float = 0.0
     scrub_from: float = 0.0
 
 
@@ -214,12 +226,26 @@ class PartitionProcessor:
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Close the ledgers."""
         revoked = sorted(self.partitions & set(partitions))
+        for journal in revoked:
+            owned = self._partitions[journal.partition]
+            try:
+                async with owned.using:
+                    await self._commit(owned)
+            except LedgerError as error:
+                log.warning("the last portions will be folded again: %s", error, extra={"partition": journal.partition})
         await self._scheduler.revoked(self._offsets(revoked))
         for journal in revoked:
             owned = self._partitions.pop(journal.partition)
             self._recovery.close(owned.ledger)
             self._metrics.forget(journal.partition)
             log.info("closed ledger", extra={"partition": journal.partition, "offset": owned.ledger.committed[0]})
+
+    async def commit_due(self) -> None:
+        """Commit the ledgers whose last portions were written a while ago, and that nothing followed."""
+        for owned in list(self._partitions.values()):
+            if not owned.using.locked() and self._is_due(owned):
+                async with owned.using:
+                    await self._commit(owned)
 
     async def take_snapshots(self) -> None:
         """Take the snapshots that are due, and cut the journal behind them."""
@@ -255,10 +281,18 @@ class PartitionProcessor:
             for ledger, positions in folded:
                 await self._check_inputs(ledger, positions)
 
+    def keep_appended(self, records: Sequence[Record]) -> Sequence[Record]:
+        """Keep what was appended to partitions of this worker, for the fold; return what is kept."""
+        return [
+            record
+            for record in records
+            if (owned := self._partitions.get(record.partition)) is not None and owned.appended.keep(record)
+        ]
+
     async def handle(self, chunk: Sequence[Record]) -> None:
-        """Fold the chunk in portions: read, fold, publish, commit."""
+        """Fold the chunk, and what is kept and follows, in portions: read, fold, publish, commit."""
         owned = self._partitions[chunk[0].partition]
-        unread = [record for record in chunk if record.offset >= owned.state.offset]
+        unread = owned.appended.unread(chunk, owned.state.offset, owned.forged.next_offset)
         if not unread:
             return
         if unread[0].first_offset > owned.forged.next_offset(owned.state.offset):
@@ -291,16 +325,25 @@ class PartitionProcessor:
             except LedgerError:
                 # What stands before it can be used.
                 if entries:
-                    await self._fold_and_commit(owned, entries)
+                    await self._fold_and_write(owned, entries)
                 raise
             entries.extend(read)
             if len(entries) >= owned.portion.entries:
-                await self._fold_and_commit(owned, entries)
+                await self._fold_and_write(owned, entries)
                 entries = []
         if entries:
-            await self._fold_and_commit(owned, entries)
+            await self._fold_and_write(owned, entries)
 
-    async def _fold_and_commit(self, owned: _Partition, entries: Sequence[Entry]) -> None:
+    async def _fold_and_write(self, owned: _Partition, entries: Sequence[Entry]) -> None:
+        async with owned.using:
+            owned.is_whole = False
+            await self._fold_portion(owned, entries)
+            owned.is_whole = True
+            if self._is_due(owned):
+                await self._commit(owned)
+            await self._scrub_if_due(owned)
+
+    async def _fold_portion(self, owned: _Partition, entries: Sequence[Entry]) -> None:
         # Step 2: fold. Models are loaded before, so that the fold reads nothing but the ledger.
         extra = {"partition": owned.state.partition, "records": len(entries)}
         models: Mapping[JournalPosition, ModelBundle] = {}
@@ -314,7 +357,7 @@ class PartitionProcessor:
         async with self._folding:
             started = perf_counter()
             effects = await in_thread(
-                _fold_portion, owned, entries, models, to_its_end=True, name="fold the journal", extra=extra
+                _folded, owned, entries, models, to_its_end=True, name="fold the journal", extra=extra
             )
         self._observe(Stage.COMPUTED)
         computed = perf_counter()
@@ -327,20 +370,39 @@ class PartitionProcessor:
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
         published = perf_counter()
 
-        # Step 4: commit.
+        # Step 4: write.
         await self._wait_until_valid()
-        owned.ledger.commit(owned.state, effects)
+        if not owned.ledger.is_written:
+            owned.written_at = monotonic()
+        owned.ledger.write(owned.state, effects)
         owned.is_unfinished = owned.state.is_unfinished
-        self._observe(Stage.LEDGER_COMMITTED)
-        seconds = {"compute": computed - started, "publish": published - computed, "commit": perf_counter() - published}
+        self._observe(Stage.ROWS_WRITTEN)
+        seconds = {"compute": computed - started, "publish": published - computed, "write": perf_counter() - published}
         self._measure(owned, effects, unpublished, len(entries), seconds)
-        await self._scrub_if_due(owned)
+
+    def _is_due(self, owned: _Partition) -> bool:
+        return owned.ledger.is_written and monotonic() >= owned.written_at + self._config.commit_seconds
+
+    async def _commit(self, owned: _Partition) -> None:
+        """Commit what was written; nothing after a portion that was not written whole."""
+        if owned.is_whole and owned.ledger.is_written:
+            owned.is_whole, started = False, perf_counter()
+            extra = {"partition": owned.state.partition}
+            await in_thread(
+                owned.ledger.commit_written, owned.state, to_its_end=True, name="commit the ledger", extra=extra
+            )
+            owned.is_whole = True
+            open_recourses = [partition.open_recourses for partition in self._partitions.values()]
+            seconds = perf_counter() - started
+            self._metrics.observe_commit(owned.state, seconds, open_recourses, owned.ledger.count_due)
+            self._observe(Stage.LEDGER_COMMITTED)
 
     async def _scrub_if_due(self, owned: _Partition) -> None:
         """Let the ledger's file forget the erased: at once, but not again and again."""
         now = monotonic()
         if now < owned.scrub_from or owned.ledger.is_scrubbed:
             return
+        await self._commit(owned)
         extra = {"partition": owned.state.partition}
         try:
             done = await in_thread(
@@ -372,8 +434,7 @@ class PartitionProcessor:
             extra = {"program": name, "sha256": owned.state.programs[name].sha256, "partition": owned.state.partition}
             log.info("a changed spec is in force", extra=extra)
         _tell_models(owned.state, self._programs, sorted(effects.models))
-        open_recourses = {number: partition.open_recourses for number, partition in self._partitions.items()}
-        self._metrics.observe(owned.state, effects, published, entries, seconds, open_recourses, owned.ledger.count_due)
+        self._metrics.observe(owned.state, effects, published, entries, seconds, owned.open_recourses)
 
     # --- opening a ledger ------------------------------------------------------------------------------------------
 
@@ -509,8 +570,6 @@ def _tell_models(state: PartitionState, given: Mapping[str, Program], names: Ite
         log.info("model in force", extra=extra)
 
 
-def _fold_portion(
-    owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]
-) -> Effects:
+def _folded(owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]) -> Effects:
     """Fold a portion into the state."""
     return process(owned.state, entries, owned.ledger.view(owned.state, footprint(entries), models))

@@ -49,19 +49,34 @@ class ProcessorMetrics:
         published: Sequence[Emission],
         entries: int,
         seconds: Mapping[str, float],
-        open_recourses: Mapping[int, Counter[str]],
-        count_due: CountDue,
+        open_recourses: Counter[str],
     ) -> None:
-        """Observe a portion of so many ``entries`` that was folded, published and committed.
+        """Observe a portion of so many ``entries`` that was folded, published and written.
 
-        ``seconds`` is the time that each of these steps took. ``open_recourses``, by partition and program, are brought
-        up to date. The ledger of a partition counts its own questions, by ``count_due``.
+        ``seconds`` is the time that each of these steps took. ``open_recourses`` of the partition, by program, are
+        brought up to date.
         """
         self._observe_chunk(entries, seconds)
-        self.count(effects, open_recourses[state.partition])
-        self._follow(state, effects, count_due)
+        self.count(effects, open_recourses)
+        self._promises.count(state.partition, effects)
+        self._rewards.show(state, effects.shards)
         self._observe_delays(effects, published)
-        self._show(state, open_recourses.values())
+
+    def observe_commit(
+        self,
+        state: PartitionState,
+        seconds: float,
+        open_recourses: Iterable[Counter[str]],
+        count_due: CountDue,
+    ) -> None:
+        """Observe a commit of the ledger, which covers one portion or several, and set the gauges of the partition.
+
+        ``open_recourses`` are those of all partitions, by program. The ledger counts its own questions, by
+        ``count_due``.
+        """
+        self._metrics.chunk_seconds.labels("commit").observe(seconds)
+        self._questions.show(state, count_due)
+        self._show(state, open_recourses)
 
     def _observe_chunk(self, entries: int, seconds: Mapping[str, float]) -> None:
         self._metrics.chunk_records.observe(entries)
@@ -82,12 +97,6 @@ class ProcessorMetrics:
         self._count_predictions(effects)
         self._audit.count(effects.audited)
         self._questions.count(effects.regrets)
-
-    def _follow(self, state: PartitionState, effects: Effects, count_due: CountDue) -> None:
-        """Count what new models mean for open options, and set the gauges of rewards and of open questions."""
-        self._promises.count(state.partition, effects)
-        self._rewards.show(state, effects.shards)
-        self._questions.show(state, count_due)
 
     def _observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
         """Observe the delays of outcomes, and the time from application to answer."""

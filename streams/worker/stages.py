@@ -11,6 +11,7 @@ class Stage(StrEnum):
     COMPUTED = "computed"
     OUTPUTS_IN_FLIGHT = "outputs in flight"
     OUTPUTS_ACKNOWLEDGED = "outputs acknowledged"
+    ROWS_WRITTEN = "rows written"
     LEDGER_COMMITTED = "ledger committed"
     CUT_CHOSEN = "cut chosen"
     SNAPSHOT_CHECKED = "snapshot checked"

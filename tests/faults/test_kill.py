@@ -39,6 +39,7 @@ DELAYS_MS = {
     "computed": 0.0,
     "outputs in flight": 2.0,
     "outputs acknowledged": 0.0,
+    "rows written": 0.0,
     "ledger committed": 0.0,
     "before the group commit": 0.0,
 }

@@ -23,11 +23,14 @@ class MemoryBroker:
     begins: dict[TopicPartition, int] = field(default_factory=dict)
     """Where partitions begin whose first records were deleted. ``logs`` keeps those too, for comparison."""
 
-    async def publish(self, records: Sequence[OutRecord]) -> None:
+    async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
         """Append the records to their partitions."""
+        offsets = []
         for out in records:
             log = self.logs[out.topic, out.partition]
+            offsets.append(len(log))
             log.append(_stored(out, len(log)))
+        return offsets
 
     async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
         """Return the input records that a test has put into ``inputs``."""
@@ -84,14 +87,17 @@ class DiscardingBroker:
         self._waiting: list[Record] = []
         self._last: dict[str, Record] = {}
 
-    async def publish(self, records: Sequence[OutRecord]) -> None:
+    async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
         """Assign every record its offset; keep it only if it belongs to the journal."""
+        offsets = []
         for out in records:
+            offsets.append(self.written[out.topic])
             record = _stored(out, self.written[out.topic])
             self.written[out.topic] += 1
             self._last[out.topic] = record
             if out.topic == self._journal:
                 self._waiting.append(record)
+        return offsets
 
     async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
         """Return none."""

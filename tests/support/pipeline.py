@@ -19,14 +19,14 @@ from onward.schemas.events import SourcePosition, Tick
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec import ProgramSpec
-from onward.streams.ingest.ingest import Ingest
+from onward.streams.ingest.ingest import Ingest, keep_nothing
 from onward.streams.journal.lines import pack_lines, tick_line
 from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.loader import ModelBundle
 from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
 from onward.streams.programs.models.scoring import DecisionModel
 from onward.streams.programs.program import Program, cost_of
-from onward.streams.records import Record, TopicPartition
+from onward.streams.records import HandOver, Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.tests.support.comparison import dump as dump
@@ -141,6 +141,7 @@ class Run:
     waiting_limit: int = 10_000
     draw_key: Callable[[], str] = secrets.token_hex
     clock_ms: Callable[[], int] = no_clock
+    hand_over: HandOver = keep_nothing
 
     def __post_init__(self) -> None:
         self._ingest: Ingest | None = None
@@ -152,7 +153,9 @@ class Run:
         if self._ingest is None or self._served is not self.programs:
             self._served = self.programs
             self._ingest = Ingest(
-                self.topics, self.programs, self.broker, Metrics(), self.clock_ms, draw_key=self.draw_key
+                *(self.topics, self.programs, self.broker, Metrics(), self.clock_ms),
+                draw_key=self.draw_key,
+                hand_over=self.hand_over,
             )
             await self._ingest.assigned(TopicPartition(topic, 0) for topic in self.topics.inputs)
         for record in records:

@@ -90,6 +90,8 @@ class GroupConsumer(driver.Consumer):
         self._chunks_in_progress -= 1
         if not self._chunks_in_progress:
             self._idle.set()
+        if records[0].lines is not None:
+            return  # It was handed over, and comes once more when it is read.
         self._queued_records = max(0, self._queued_records - len(records))
         if not self._queued_records:
             self._fetched_bytes = 0

@@ -29,7 +29,7 @@ from faust.tables.manager import TableManager
 from faust.types import TP
 
 from ...errors import BrokerError, FencedError
-from ...records import ChunkHandler, Lag, Record, TopicPartition
+from ...records import ChunkHandler, Record, RunningWorker, TopicPartition
 from ...worker.lease import Lease
 from ..admin.preflight import preflight, wait_for_coordinator
 from ..options import KafkaOptions
@@ -58,7 +58,7 @@ async def run_worker(
     handlers: Mapping[str, ChunkHandler],
     *,
     timers: Sequence[PeriodicCall] = (),
-    on_started: Callable[[Lag], Awaitable[None]] | None = None,
+    on_started: Callable[[RunningWorker], Awaitable[None]] | None = None,
     stop: asyncio.Event | None = None,
     signals: bool = True,
     lease: Lease | None = None,
@@ -86,7 +86,7 @@ async def run_worker(
 
 
 class _Worker:
-    """One run: the ``PartitionOwner`` of the transport's partitions, and their ``Lag``."""
+    """One run: the ``PartitionOwner`` of the transport's partitions, and their ``RunningWorker``."""
 
     def __init__(
         self,
@@ -110,7 +110,10 @@ class _Worker:
             self._app.agent(source, name=topic)(self._queue_chunks)
 
     async def run(
-        self, timers: Sequence[PeriodicCall], on_started: Callable[[Lag], Awaitable[None]] | None, stop_seconds: float
+        self,
+        timers: Sequence[PeriodicCall],
+        on_started: Callable[[RunningWorker], Awaitable[None]] | None,
+        stop_seconds: float,
     ) -> None:
         """Start, wait for ``stop``, end the app, and raise the first error."""
         app = asyncio.create_task(self._run_app(timers, on_started))
@@ -134,7 +137,7 @@ class _Worker:
             await asyncio.wait_for(stopping, _ABANDONED_STOP_SECONDS)
 
     async def _run_app(
-        self, timers: Sequence[PeriodicCall], on_started: Callable[[Lag], Awaitable[None]] | None
+        self, timers: Sequence[PeriodicCall], on_started: Callable[[RunningWorker], Awaitable[None]] | None
     ) -> None:
         try:
             await self._app.start()
@@ -156,6 +159,12 @@ class _Worker:
                 topic, partition = chunk[0].topic, chunk[0].partition
                 together = self._handlers[topic].takes_partitions_together
                 self._queues.put(topic if together else TopicPartition(topic, partition), chunk)
+
+    def hand_over(self, records: Sequence[Record]) -> None:
+        """As ``RunningWorker``. While partitions are revoked nothing is handed over: their next owner reads it."""
+        if self._consumer.flow_active:
+            for record in records:
+                self._queues.put(TopicPartition(record.topic, record.partition), [record])
 
     async def _handle(self, chunks: Sequence[list[Record]]) -> None:
         if self._error:

@@ -19,7 +19,7 @@ import aiokafka
 from aiokafka.errors import KafkaError, KafkaTimeoutError, TopicAuthorizationFailedError
 
 from ...errors import BrokerError
-from ...records import OutRecord, Record, TopicPartition
+from ...records import UNKNOWN_OFFSET, OutRecord, Record, TopicPartition
 from ..admin.deletion import delete_before
 from ..admin.preflight import preflight
 from ..admin.rights import may_not
@@ -80,8 +80,11 @@ class KafkaPublisher:
     ) -> None:
         await self.close()
 
-    async def publish(self, records: Sequence[OutRecord]) -> None:
-        """Return when every record is acknowledged by all in-sync replicas; raise ``BrokerError`` otherwise.
+    async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
+        """Return the records' offsets when every one is acknowledged by all in-sync replicas; else raise
+        ``BrokerError``.
+
+        The offset is ``UNKNOWN_OFFSET`` where a broker recognised a repeated request and has forgotten the first.
 
         Records of one partition keep their order:
 
@@ -94,13 +97,13 @@ class KafkaPublisher:
         if self._error:
             raise self._error
         if not records:
-            return
+            return []
         self._check_sizes(records)
 
         # Steps 2 to 4.
         try:
             async with Patience(self._options.delivery_timeout_ms / 1000):
-                await self._deliver(records)
+                return await self._deliver(records)
         except (KafkaError, TimeoutError) as error:
             self._error = BrokerError(self._failure(records, error))
             raise self._error from error
@@ -165,22 +168,31 @@ class KafkaPublisher:
         """Delete the records before an offset; raise ``BrokerError`` when Kafka refuses."""
         await asyncio.to_thread(delete_before, self._options, partition, offset)
 
-    async def _deliver(self, records: Sequence[OutRecord]) -> None:
+    async def _deliver(self, records: Sequence[OutRecord]) -> Sequence[int]:
         last: dict[_Partition, asyncio.Future[Any]] = {}
+        sent: list[tuple[asyncio.Future[Any], Sequence[int]]] = []
         try:
             # Step 2: fill batches.
-            for partition, batch in self._batches(records):
+            for partition, batch, places in self._batches(records):
                 # Step 3: send. A broker that does not know this producer yet would accept a batch after it has refused
                 # the one before it.
                 if partition in last:
                     await last[partition]
                 last[partition] = await self._send(batch, partition)
+                sent.append((last[partition], places))
             # Step 4: wait for the acknowledgements.
             await asyncio.gather(*last.values())
         except BaseException:
             for future in last.values():
                 future.add_done_callback(_retrieve_error)
             raise
+        offsets = [UNKNOWN_OFFSET] * len(records)
+        for future, batch_places in sent:
+            # A batch is stored as a whole.
+            if (first := future.result().offset) >= 0:
+                for offset, place in enumerate(batch_places, first):
+                    offsets[place] = offset
+        return offsets
 
     async def _send(self, batch: Any, partition: _Partition) -> asyncio.Future[Any]:
         """Wait for a place in the partition's queue, as long as ``publish`` allows."""
@@ -194,22 +206,24 @@ class KafkaPublisher:
                 continue
             return future
 
-    def _batches(self, records: Sequence[OutRecord]) -> Iterator[tuple[_Partition, Any]]:
-        """Full batches as they fill, then the rest; the batches of one partition in order."""
+    def _batches(self, records: Sequence[OutRecord]) -> Iterator[tuple[_Partition, Any, list[int]]]:
+        """Full batches as they fill, then the rest, each with the places of its records; those of a partition in
+        order."""
         create = self._producer.create_batch
-        open_batches: dict[_Partition, Any] = {}
-        for record in records:
+        open_batches: dict[_Partition, tuple[Any, list[int]]] = {}
+        for place, record in enumerate(records):
             partition = (record.topic, record.partition)
-            batch = open_batches.get(partition)
-            if batch is None:
-                batch = open_batches[partition] = create()
-            if not _append(batch, record):
-                yield partition, batch
-                batch = open_batches[partition] = create()
-                _append(batch, record)
-        for partition, batch in open_batches.items():
+            filling = open_batches.get(partition)
+            if filling is None:
+                filling = open_batches[partition] = create(), []
+            if not _append(filling[0], record):
+                yield partition, *filling
+                filling = open_batches[partition] = create(), []
+                _append(filling[0], record)
+            filling[1].append(place)
+        for partition, (batch, places) in open_batches.items():
             batch.close()
-            yield partition, batch
+            yield partition, batch, places
 
     def _check_sizes(self, records: Sequence[OutRecord]) -> None:
         limit = self._options.max_request_bytes - _OVERHEAD_BYTES

@@ -24,6 +24,7 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.replay.output_check import OutputCheck, PublishedOutputs
 from onward.streams.topics import DAY_MS, Topics
+from onward.streams.worker.line_sources import LineSources
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.tests.support.comparison import dump
 from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program, no_clock
@@ -100,6 +101,23 @@ class Installation:
     def answered(self):
         told = self.broker.logs[TOPICS.recourse, 0]
         return [record.value.decode().split('"application":"')[1].split('"')[0] for record in told]
+
+
+async def test_the_lines_of_an_input_that_is_new_to_a_worker_ask_the_broker_once(tmp_path):
+    there = Installation(tmp_path)
+    await there.send(*(f"p{number}" for number in range(20)))
+    entries = [entry for record in there.journal for entry in read_entries(record)]
+    asked = []
+    partitions = there.broker.partitions
+
+    async def count(topic):
+        asked.append(topic)
+        return await partitions(topic)
+
+    there.broker.partitions = count
+    assert await LineSources(TOPICS, there.broker).fault(entries) is None
+    assert asked == [TOPICS.applications]
+    assert there.broker.asked == 1
 
 
 async def attacked(folder, offset=2**62):

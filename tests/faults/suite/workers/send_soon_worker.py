@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.kafka.produce.publisher import KafkaPublisher
-from onward.streams.records import OutRecord
+from onward.streams.records import UNKNOWN_OFFSET, OutRecord
 from onward.tests.faults.suite.workers.worker import main
 
 _OUTPUTS = ("recourse", "rewards", "dead-letters")
@@ -19,15 +19,16 @@ class SendSoonPublisher(KafkaPublisher):
 
     def __init__(self, options: KafkaOptions) -> None:
         super().__init__(options)
-        self._in_flight: set[asyncio.Future[None]] = set()
+        self._in_flight: set[asyncio.Future[Sequence[int]]] = set()
 
-    async def publish(self, records: Sequence[OutRecord]) -> None:
+    async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
         """Send the records; return before outputs are acknowledged."""
         sending = asyncio.ensure_future(super().publish(records))
         if not records or not records[0].topic.endswith(_OUTPUTS):
-            await sending
+            return await sending
         self._in_flight.add(sending)
         sending.add_done_callback(self._in_flight.discard)
+        return [UNKNOWN_OFFSET] * len(records)
 
 
 if __name__ == "__main__":

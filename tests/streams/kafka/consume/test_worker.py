@@ -5,6 +5,7 @@ import logging
 import time
 
 from onward.streams.kafka.client import EventWriter
+from onward.streams.records import Record, TopicPartition
 from onward.tests.support.kafka_handlers import KeepLag, Recorder, committed, until, working
 
 
@@ -44,6 +45,34 @@ async def test_records_that_arrive_one_by_one_join_the_queued_chunk(broker):
         await until(lambda: len(recorder.records) == 41)
     assert recorder.values == [b"%d" % number for number in range(41)]
     assert [len(chunk) for chunk in recorder.chunks] == [1, 16, 16, 8]
+
+
+async def test_records_that_are_handed_over_are_handled_at_once_and_commit_nothing(broker):
+    topic, started, recorder = broker.topic(), KeepLag(), Recorder()
+    handed = [Record(topic, 0, offset, 0, None, b"handed", (), lines=()) for offset in (7, 8)]
+    async with working(broker.options(), {topic: recorder}, on_started=started):
+        await until(lambda: started.lag)
+        started.lag.hand_over(handed)
+        await until(lambda: recorder.records == handed)
+        assert started.of(TopicPartition(topic, 0)) == 0, "nothing was read yet"
+        values = broker.fill(topic, 3)
+        await until(lambda: len(recorder.records) == 5)
+    assert recorder.values[2:] == values
+    assert committed(broker.options(), topic) == 3
+
+
+async def test_nothing_is_handed_over_while_partitions_are_revoked(broker):
+    topic, started, recorder = broker.topic(), KeepLag(), Recorder()
+    async with working(broker.options(), {topic: recorder}, on_started=started):
+        await until(lambda: started.lag)
+        worker = started.lag
+        worker.hand_over([Record(topic, 0, 0, 0, None, b"queued", (), lines=())])
+        worker._consumer.stop_flow()
+        worker.drop_queued()
+        worker.hand_over([Record(topic, 0, 1, 0, None, b"late", (), lines=())])
+        await until(worker.is_idle)
+        worker._consumer.resume_flow()
+    assert recorder.records == []
 
 
 async def test_a_partition_in_progress_does_not_delay_another(broker):

@@ -13,7 +13,7 @@ from onward.streams.errors import BrokerError
 from onward.streams.kafka.admin.topics import create_topics
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.produce.publisher import KafkaPublisher
-from onward.streams.records import OutRecord, TopicPartition, record_bytes
+from onward.streams.records import UNKNOWN_OFFSET, OutRecord, TopicPartition, record_bytes
 from onward.streams.topics import TopicPlan
 from onward.tests.support.kafka_handlers import read_all
 
@@ -33,16 +33,34 @@ async def test_records_keep_their_order_within_a_partition_over_many_batches(bro
     topic = broker.topic(3)
     records = [out(topic, number, number % 3, size=100) for number in range(3000)]
     async with KafkaPublisher(broker.options(batch_bytes=4096)) as publisher:
-        await asyncio.gather(publisher.publish(records[:2000]), asyncio.sleep(0))
-        await publisher.publish(records[2000:])
+        offsets, _ = await asyncio.gather(publisher.publish(records[:2000]), asyncio.sleep(0))
+        offsets = [*offsets, *await publisher.publish(records[2000:])]
         ends = await publisher.end_offsets([TopicPartition(topic, partition) for partition in range(3)])
     assert ends == {TopicPartition(topic, partition): 1000 for partition in range(3)}
     found = read_all(broker.options(), topic)
+    assert {number_of(record): record.offset for record in found} == dict(enumerate(offsets))
     for partition in range(3):
         values = [int(record.value) for record in found if record.partition == partition]
         assert values == list(range(partition, 3000, 3))
     assert found[0].timestamp_ms == NOW_MS + int(found[0].value)
     assert (found[0].key, list(found[0].headers)) == (b"k", [("n", b"1")])
+
+
+async def test_the_offsets_of_a_batch_that_the_broker_has_forgotten_are_unknown(broker, monkeypatch):
+    topic = broker.topic(2)
+    async with KafkaPublisher(broker.options()) as publisher:
+        await publisher.publish([out(topic, 0), out(topic, 1, 1)])
+        send = publisher._producer.send_batch
+
+        async def send_forgotten(batch, topic, *, partition):
+            told = await send(batch, topic, partition=partition)
+            if partition == 0:
+                told = asyncio.ensure_future(asyncio.sleep(0, (await told)._replace(offset=-1)))
+            return told
+
+        monkeypatch.setattr(publisher._producer, "send_batch", send_forgotten)
+        records = [out(topic, number, number % 2) for number in range(5)]
+        assert await publisher.publish(records) == [UNKNOWN_OFFSET, 1, UNKNOWN_OFFSET, 2, UNKNOWN_OFFSET]
 
 
 @pytest.mark.kafka

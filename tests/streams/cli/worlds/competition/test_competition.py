@@ -162,11 +162,11 @@ class Installation:
 
     def told(self) -> dict[str, Any]:
         """Decisions, rounds and settled promises, without the event times and the model's file, which each run has for
-        itself. Promises that end with the last round may come after the last answer, when nobody reads any more."""
+        itself. Promises that expire with the last round come after its last answer, when nobody may read any more."""
         promises = {
             id: event
             for id, event in self.read.items()
-            if isinstance(event, PromiseChange) and event.round != SHORT.rounds - 1
+            if isinstance(event, PromiseChange) and (event.settled_in, event.status) != (SHORT.rounds - 1, "expired")
         }
         decisions = {id: event for id, event in self.read.items() if isinstance(event, ModelDecision)}
         rounds = {id: event for id, event in self.read.items() if isinstance(event, Threshold)}
