@@ -1,13 +1,14 @@
 """The processor time of a rejected person in programs as they are drafted, by data, model and number of features.
 
-Each program is trained once, in this version's format. Then this version, and another one beside it, take turns in
-processes of their own: people alone, people in blocks, and people of whom nobody has an option, who are explained.
+Each version trains the program in its own format, and asks of options what it can. Then they take turns in processes of
+their own: people alone, people in blocks, and people of whom nobody has an option, who are explained.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,9 +53,13 @@ program = assemble(load_program_spec(spec))
 X = read_table(data, program.spec).X
 people = np.unique(X[~program.approves(program.bundle.model.score(X))], axis=0)
 people = people[np.random.default_rng(0).permutation(len(people))[: int(count)]]
-told = program.vetting_under(program.bundle)
-goal = Threshold(unreached)
-none = told._replace(generator=told.generator.under(told.score, goal, told.objective), goal=goal)
+goal, bundle = Threshold(unreached), program.bundle
+if hasattr(program, "vetting_under"):
+    told = program.vetting_under(bundle)
+    none = told._replace(generator=told.generator.under(told.score, goal, told.objective), goal=goal)
+else:  # a version before options were vetted
+    told = program.generator_under(bundle)
+    none = told.under(bundle.model.score, goal, program.objective_under(bundle))
 lost = np.setdiff1d(np.arange(len(people)), none.propose(people).people)[: int(explained)]
 
 def spent(what):
@@ -83,17 +88,27 @@ class Spent(NamedTuple):
     explained: Sequence[float]
 
 
+_KNOWN = "from onward.schemas.spec import Policy; print(*Policy.__struct_fields__)"
+"""Prints the keys of a policy that a version knows."""
+_TRAIN = "import sys, onward; onward.train(*sys.argv[1:4], estimator=sys.argv[4])"
+"""Trains a program in the format of a version."""
+
+
 def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: bool) -> Iterator[Row]:
     """The figures of every program; with ``against``, another version's Python, those of both and their ratio."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", onward.OnwardWarning)
-        for name, spec, table in _programs(Path(folder), data, quick):
+        for name, own, table, kind in _programs(Path(folder), data, quick):
             progress(f"{name}: {people} people are searched for")
-            yield from _figures(name, _spent(spec, table, people, against))
+            specs = {"": (sys.executable, own / "spec.yaml")}
+            if against is not None:
+                other = str(against.absolute())
+                specs["the other version"] = other, _trained_by(other, own, table, kind)
+            yield from _figures(name, _spent(specs, table, people))
 
 
-def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path]]:
-    """The name, the spec and the data of each program, trained."""
+def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path, str]]:
+    """The name, the folder with the spec, the data and the kind of model of each program, trained."""
     wide = list(WIDE)[:1] if quick else list(WIDE)
     named = [("credit", kind) for kind in KINDS] + [("german", "forest")] if data is not None else []
     for name, kind in [*named, *((name, "forest") for name in wide)]:
@@ -106,7 +121,7 @@ def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[st
             table, text = data / f"{name}.csv", spec_text(name).decode()
         (own / "spec.yaml").write_text(_with_policy(text))
         onward.train(table, own / "spec.yaml", own / "model", estimator=KINDS[kind])
-        yield f"{name}, {kind}", own / "spec.yaml", table
+        yield f"{name}, {kind}", own, table, KINDS[kind]
 
 
 def _with_policy(text: str) -> str:
@@ -140,12 +155,25 @@ def _drawn(file: Path, numbers: int, kinds: int) -> str:
     return "\n".join(["program: drawn", "features:", *lines, *rest])
 
 
-def _spent(spec: Path, table: Path, people: int, against: Path | None) -> Mapping[str, Spent]:
-    """The least of some turns of each version."""
-    pythons = {"": sys.executable, **({} if against is None else {"the other version": str(against.absolute())})}
-    turns: dict[str, list[Spent]] = {name: [] for name in pythons}
+def _trained_by(python: str, own: Path, table: Path, kind: str) -> Path:
+    """The spec of a program that another version has trained. It asks of options only what that version can ask."""
+    known = _printed([python, "-P", "-c", _KNOWN]).split()
+    text = (own / "spec.yaml").read_text()
+    [policy] = re.findall(r"^policy: \{(.*?)\}$", text, re.MULTILINE | re.DOTALL)
+    asked = re.split(r",\s+(?=\w+:)", policy)
+    kept = ", ".join(each for each in asked if each.split(":")[0] in known)
+    spec, model = own / "other" / "spec.yaml", own / "other" / "model"
+    spec.parent.mkdir()
+    spec.write_text(text.replace(policy, kept))
+    _printed([python, "-P", "-c", _TRAIN, str(table), str(spec), str(model), kind])
+    return spec
+
+
+def _spent(specs: Mapping[str, tuple[str, Path]], table: Path, people: int) -> Mapping[str, Spent]:
+    """The least of some turns of each version, by its Python and its spec."""
+    turns: dict[str, list[Spent]] = {name: [] for name in specs}
     for _ in range(TURNS):
-        for name, python in pythons.items():
+        for name, (python, spec) in specs.items():
             turns[name].append(_turn(python, spec, table, people))
     return {name: _least(found) for name, found in turns.items()}
 
@@ -157,10 +185,16 @@ def _least(turns: Sequence[Spent]) -> Spent:
 
 def _turn(python: str, spec: Path, table: Path, people: int) -> Spent:
     given = [str(spec), str(table), str(people), str(UNREACHED), str(EXPLAINED)]
-    done = subprocess.run([python, "-P", "-c", _MEASURE, *given], capture_output=True, text=True, check=False)
+    return Spent(*json.loads(_printed([python, "-P", "-c", _MEASURE, *given]).splitlines()[-1]))
+
+
+def _printed(command: Sequence[str]) -> str:
+    """What another process prints; raise ``UsageError`` where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UsageError(f"{python}: it cannot measure a program: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-    return Spent(*json.loads(done.stdout.splitlines()[-1]))
+        why = (done.stderr.strip().splitlines() or ["?"])[-1]
+        raise UsageError(f"{command[0]}: it cannot measure a program: {why}")
+    return done.stdout
 
 
 def _figures(name: str, spent: Mapping[str, Spent]) -> Iterator[Row]:
