@@ -35,7 +35,7 @@ from onward.agents.objective import Objective
 from onward.agents.options import Options
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
 from onward.agents.reasons import TreeContributions
-from onward.agents.tree_walk import MOST_VALUES, SET, Walk
+from onward.agents.tree_walk import MOST_VALUES, SET, Boxes, Walk
 from onward.agents.trees import TreeSum
 from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Rules
 from onward.schemas.encoding import FeatureCodec
@@ -120,7 +120,7 @@ def choose_sets() -> None:
 
 
 def walk_trees() -> None:
-    """Sets of rows that differ in as much as they may, in more, and not at all; and NaN."""
+    """Sets of rows that differ in as much as they may, in more, and not at all; and NaN. Lines and grids of rows."""
     nodes = np.array([[0, 1, 2], [-1, 0, 0], [1, 3, 4], [-1, 0, 0], [-1, 0, 0], [-1, 0, 0]], dtype=np.int32)
     walk = Walk.of(np.array([0, 5]), nodes, np.full(6, 0.5), np.arange(6.0))
     for new in range(MOST_VALUES // SET):
@@ -128,6 +128,12 @@ def walk_trees() -> None:
         rows[:, :new] = np.random.default_rng(0).random((SET + 6, new))
         rows[0, :new] = np.nan
         walk.add_leaves(rows, np.array([0, 1]), np.zeros((2, SET + 6)))
+    ends = np.linspace([[0.0, 1.0, 0.3]], [[1.0, 0.0, 0.7]], 5, axis=2)
+    for axis, size in (([0, 0, -1], [5, 1]), ([0, 1, 1], [5, 3])):
+        boxes = Boxes(
+            np.full((1, 6), 0.2), np.array([0, 1, 5]), ends, np.zeros(1, int), np.array([axis]), np.array([size])
+        )
+        walk.add_leaves_of(boxes, np.zeros(boxes.first[-1]))
 
 
 def order_many_changes() -> None:
