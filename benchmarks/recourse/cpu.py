@@ -88,8 +88,11 @@ class Spent(NamedTuple):
     explained: Sequence[float]
 
 
-_KNOWN = "from onward.schemas.spec import Policy; print(*Policy.__struct_fields__)"
-"""Prints the keys of a policy that a version knows."""
+_KNOWN = (
+    "from onward.schemas.spec import ModelReference, Policy; "
+    "print(*Policy.__struct_fields__, *ModelReference.__struct_fields__)"
+)
+"""Prints the keys of a policy and of a model that a version knows."""
 _TRAIN = "import sys, onward; onward.train(*sys.argv[1:4], estimator=sys.argv[4])"
 """Trains a program in the format of a version."""
 
@@ -158,13 +161,16 @@ def _drawn(file: Path, numbers: int, kinds: int) -> str:
 def _trained_by(python: str, own: Path, table: Path, kind: str) -> Path:
     """The spec of a program that another version has trained. It asks of options only what that version can ask."""
     known = _printed([python, "-P", "-c", _KNOWN]).split()
+
+    def without_unknown(block: re.Match[str]) -> str:
+        asked = re.split(r",\s+(?=\w+:)", block[2])
+        return f"{block[1]}: {{{', '.join(each for each in asked if each.split(':')[0] in known)}}}"
+
     text = (own / "spec.yaml").read_text()
-    [policy] = re.findall(r"^policy: \{(.*?)\}$", text, re.MULTILINE | re.DOTALL)
-    asked = re.split(r",\s+(?=\w+:)", policy)
-    kept = ", ".join(each for each in asked if each.split(":")[0] in known)
+    text = re.sub(r"^(policy|model): \{(.*?)\}$", without_unknown, text, flags=re.MULTILINE | re.DOTALL)
     spec, model = own / "other" / "spec.yaml", own / "other" / "model"
     spec.parent.mkdir()
-    spec.write_text(text.replace(policy, kept))
+    spec.write_text(text)
     _printed([python, "-P", "-c", _TRAIN, str(table), str(spec), str(model), kind])
     return spec
 
