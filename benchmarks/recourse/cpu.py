@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.neural_network import MLPClassifier
 
 import onward
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.figures import row
 from onward.benchmarks.truth.settings import spec_text
+from onward.schemas.specfile import load_spec
+from onward.schemas.table import read_table
 from onward.streams.errors import UsageError
 
 POLICY = """
@@ -35,6 +38,9 @@ UNREACHED = 0.999
 """A score that hardly anybody can reach: people of whom it is asked have no option."""
 EXPLAINED = 20
 KINDS = {"forest": "random_forest", "booster": "gradient_boosting", "logistic": "logistic_regression"}
+"""The models that ``onward train`` fits, by their names in the table."""
+NETWORK = "network in ONNX"
+"""A model of another library, which is asked about rows and has no trees to walk."""
 WIDE: Mapping[str, tuple[int, int]] = {"23 open features": (23, 0), "152 columns": (40, 28), "120 movable": (120, 0)}
 """Drawn data: numbers that may change, and one-hot features of four categories that may not."""
 ROWS = 3000
@@ -95,6 +101,16 @@ _KNOWN = (
 """Prints the keys of a policy and of a model that a version knows."""
 _TRAIN = "import sys, onward; onward.train(*sys.argv[1:4], estimator=sys.argv[4])"
 """Trains a program in the format of a version."""
+_IMPORT = """
+import sys
+from pathlib import Path
+from onward.streams.programs.spec_check import load_program_spec
+from onward.streams.programs.training.importing import import_model
+
+table, spec, model, file = map(Path, sys.argv[1:])
+import_model(file, table, load_program_spec(spec), model, seed=0)
+"""
+"""Imports a network in the format of a version."""
 
 
 def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: bool) -> Iterator[Row]:
@@ -113,8 +129,9 @@ def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: b
 def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path, str]]:
     """The name, the folder with the spec, the data and the kind of model of each program, trained."""
     wide = list(WIDE)[:1] if quick else list(WIDE)
-    named = [("credit", kind) for kind in KINDS] + [("german", "forest")] if data is not None else []
-    for name, kind in [*named, *((name, "forest") for name in wide)]:
+    drawn = [(name, "forest") for name in wide] + [(wide[-1], kind) for kind in ((NETWORK,) if quick else (*KINDS, NETWORK))]
+    named = [("credit", kind) for kind in (*KINDS, NETWORK)] + [("german", "forest")] if data is not None else []
+    for name, kind in dict.fromkeys([*named, *drawn]):
         own = folder / f"{name}-{kind}".replace(" ", "-")
         own.mkdir()
         if name in WIDE:
@@ -123,8 +140,28 @@ def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[st
             assert data is not None
             table, text = data / f"{name}.csv", spec_text(name).decode()
         (own / "spec.yaml").write_text(_with_policy(text))
-        onward.train(table, own / "spec.yaml", own / "model", estimator=KINDS[kind])
-        yield f"{name}, {kind}", own, table, KINDS[kind]
+        if kind == NETWORK:
+            _export_network(table, own)
+        _printed([sys.executable, "-P", "-c", *_training(own, own, table, kind)])
+        yield f"{name}, {kind}", own, table, kind
+
+
+def _export_network(table: Path, own: Path) -> None:
+    """Fit a network to the encoded rows of a table, and write it to ``network.onnx``."""
+    from skl2onnx import to_onnx
+
+    rows = read_table(table, load_spec(own / "spec.yaml").spec)
+    network = MLPClassifier((16,), early_stopping=True, random_state=0).fit(rows.X.astype(np.float32), rows.labels)
+    exported = to_onnx(network, rows.X[:1].astype(np.float32), options={"zipmap": False})
+    (own / "network.onnx").write_bytes(exported.SerializeToString())
+
+
+def _training(own: Path, place: Path, table: Path, kind: str) -> Sequence[str]:
+    """The program, and its arguments, that makes the model in ``place`` of a version."""
+    given = str(table), str(place / "spec.yaml"), str(place / "model")
+    if kind == NETWORK:
+        return _IMPORT, *given, str(own / "network.onnx")
+    return _TRAIN, *given, KINDS[kind]
 
 
 def _with_policy(text: str) -> str:
@@ -168,10 +205,10 @@ def _trained_by(python: str, own: Path, table: Path, kind: str) -> Path:
 
     text = (own / "spec.yaml").read_text()
     text = re.sub(r"^(policy|model): \{(.*?)\}$", without_unknown, text, flags=re.MULTILINE | re.DOTALL)
-    spec, model = own / "other" / "spec.yaml", own / "other" / "model"
+    spec = own / "other" / "spec.yaml"
     spec.parent.mkdir()
     spec.write_text(text)
-    _printed([python, "-P", "-c", _TRAIN, str(table), str(spec), str(model), kind])
+    _printed([python, "-P", "-c", *_training(own, spec.parent, table, kind)])
     return spec
 
 
