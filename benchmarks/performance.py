@@ -57,11 +57,16 @@ class Run(NamedTuple):
 
 RUNS = (
     Run("pipeline", ("--snapshot-seconds", "600"), shown=r"^onward as drafted|by its CPU$|by CPU$|p50|p99 at"),
-    Run("pipeline", ("--snapshot-seconds", "600", "--drafted", "0"), is_paired=True, shown=r"^onward / other"),
-    Run("options", ("--drafts-alone",), reads_data=True, is_paired=True),
-    Run("trees", reads_data=True, is_paired=True, shown="a person|ratio|/"),
-    Run("first_answer", reads_data=True),
-    Run("workers", ("--applications", "2000"), shown="catch up|an application|faster|applications$"),
+    Run(
+        "pipeline",
+        ("--snapshot-seconds", "600", "--windows", "6", "--latency-seconds", "10"),
+        is_paired=True,
+        shown=r"^onward / other",
+    ),
+    Run("options", ("--drafts-alone", "--drafted-people", "30"), reads_data=True, is_paired=True),
+    Run("trees", ("--people", "40"), reads_data=True, is_paired=True, shown="a person|ratio"),
+    Run("first_answer", ("--repeats", "1"), reads_data=True),
+    Run("workers", ("--applications", "1000"), shown="catch up|an application|faster|applications$"),
     Run("reasons"),
 )
 
