@@ -76,9 +76,10 @@ class Evaluation(NamedTuple):
     """The estimates from a log.
 
     ``effective`` is the effective sample size (sum w)^2 / sum w^2, and ``mean_weight`` is near 1 when the propensities
-    are right. ``unsupported`` counts the steps at which the evaluated policy picks an option that the log's never
-    picks. ``gain`` is the doubly robust difference between the evaluated and the logged mean reward. When the estimates
-    would be meaningless they are None, and ``doubt`` gives the reason.
+    are right. ``unsupported`` counts the steps at which the evaluated policy picks an option that the log's never picks
+    there: nothing is known of it, so they are left out of ``steps`` and of all else. ``gain`` is the doubly robust
+    difference between the evaluated and the logged mean reward. When the estimates would be meaningless they are None,
+    and ``doubt`` gives the reason.
     """
 
     steps: int
@@ -95,16 +96,21 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(log: Log) -> Evaluation:
-    """Estimate the evaluated policy's mean reward."""
+    """Estimate the evaluated policy's mean reward, at the steps at which something is known of what it picks."""
+    unsupported, log = int(np.count_nonzero(log.unsupported)), Log._make(column[~log.unsupported] for column in log)
     weight = log.weight
+    # Where the log's policy could have suggested something else, the weight is not the number of options.
+    compared = int(np.count_nonzero(weight != log.size))
     steps, matched = len(weight), int(np.count_nonzero(weight))
-    unsupported = int(np.count_nonzero(log.unsupported))
     effective = float(weight.sum() ** 2 / np.square(weight).sum()) if matched else 0.0
     mean_weight = float(weight.sum() / log.size.sum()) if steps else 0.0
     logged = mean(log.reward) if steps > 1 else None
     counts = (steps, matched, unsupported, effective, mean_weight, logged)
     doubt = (
-        _overlap(steps, matched, unsupported, effective) or _balance(mean(weight / log.size.mean())) or _rewards(log)
+        _support(unsupported, unsupported + steps, compared)
+        or _overlap(steps, matched, effective)
+        or _balance(mean(weight / log.size.mean()))
+        or _rewards(log)
     )
     if doubt is not None:
         return Evaluation(*counts, None, None, None, None, doubt)
@@ -177,14 +183,19 @@ def _balance(weight: Estimate) -> str | None:
     )
 
 
-def _overlap(steps: int, matched: int, unsupported: int, effective: float) -> str | None:
+def _support(unsupported: int, steps: int, compared: int) -> str | None:
+    """Whether too many steps are left out: those that are left must not be the ones at which the policies agree."""
+    if unsupported <= compared:
+        return None
+    return (
+        f"at {unsupported} of {steps} steps the policy takes what the log's policy never does there, and at only "
+        f"{compared} others could that have done otherwise, so nothing is known of it: log with `exploration` above 0"
+    )
+
+
+def _overlap(steps: int, matched: int, effective: float) -> str | None:
     if not steps:
         return "the log has no step whose reward is known"
-    if unsupported:
-        return (
-            f"at {unsupported} of {steps} steps the policy takes what the log's policy never does there, so nothing is "
-            "known of it: log with `exploration` above 0"
-        )
     if effective < MIN_EFFECTIVE:
         return (
             f"the policies agree at {matched} of {steps} steps, which weigh as much as {effective:.1f}, at least "

@@ -209,10 +209,10 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: R
             "unseen": result.unseen,
             "unnamed": result.unnamed,
             "unfinished": result.unfinished,
+            "unsupported": evaluation.unsupported,
         },
         "suggested_earlier": result.earlier,
         "matched": evaluation.matched,
-        "unsupported": evaluation.unsupported,
         "effective_steps": evaluation.effective,
         "mean_weight": evaluation.mean_weight,
         "confidence": 0.95,
@@ -252,7 +252,8 @@ def _print(result: PolicyEvaluation, program: Program, target: Program, log: Rep
     lines = (
         f"{program.name}: {target.spec.policy.choice} on the log of {program.spec.policy.choice}",
         f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
-        f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on",
+        f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on, "
+        f"{evaluation.unsupported:,} at which the log's policy never does what the other does",
         f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "
         f"{evaluation.mean_weight:.3f}",
     )

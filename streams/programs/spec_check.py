@@ -51,7 +51,7 @@ def load_program_spec(path: str | Path) -> LoadedSpec:
     so in every command and function that goes by a program.
     """
     loaded = load_spec(path, undecided_label, policy_faults, published_personal_features)
-    return dataclasses.replace(loaded, spec=_completed(loaded.spec))
+    return dataclasses.replace(loaded, spec=completed(loaded.spec))
 
 
 def undecided_label(spec: ProgramSpec) -> Iterator[Violation]:
@@ -74,7 +74,7 @@ def load_spec_of(program: str, paths: Iterable[Path]) -> LoadedSpec:
     return loaded[program]
 
 
-def _completed(spec: ProgramSpec) -> ProgramSpec:
+def completed(spec: ProgramSpec) -> ProgramSpec:
     """The spec with all parameters of its methods."""
     policy, generator, goal = spec.policy, candidates.registry[spec.policy.generator], goal_kind(spec.policy.goal)
     assert goal is not None, "the spec has been checked"

@@ -21,7 +21,7 @@ from ..engine.selection import step_generator
 from ..errors import UsageError
 from ..programs.model_fit import ModelFacts, lacks_for_choice
 from ..programs.program import Program
-from ..programs.spec_check import policy_faults
+from ..programs.spec_check import completed, policy_faults
 from .journal_replay import ReplayedFate, ReplayedStep
 
 FOLLOWING = (2,)
@@ -32,11 +32,20 @@ MAKES_OPTIONS = ("generator", "goal", "goal_parameters")
 
 
 def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> Program:
-    """The program with another choice, all else of its policy as it is."""
-    policy = msgspec.structs.replace(program.spec.policy, choice=choice, parameters=parameters)
-    spec = msgspec.structs.replace(program.spec, policy=policy)
+    """The program with another choice, all else of its policy as it is.
+
+    Parameters that are not given are those of a spec that names this choice; of the program's own choice, the
+    program's.
+    """
+    policy = program.spec.policy
+    if choice == policy.choice:
+        parameters = {**policy.parameters, **parameters}
+    spec = msgspec.structs.replace(
+        program.spec, policy=msgspec.structs.replace(policy, choice=choice, parameters=parameters)
+    )
     for _, fault in policy_faults(spec):
         raise UsageError(fault)
+    spec = completed(spec)
     if lacking := lacks_for_choice(ModelFacts.of(program.bundle), choice):
         raise UsageError(lacking)
     return replace(program, spec=spec)
@@ -90,7 +99,7 @@ class PublishedStep(NamedTuple):
 
 
 class PolicyEvaluation(NamedTuple):
-    """An evaluation, and the steps that are left out of it.
+    """An evaluation, and the steps that are left out of it, beside those that it leaves out itself.
 
     Left out are steps without a recourse, steps whose recourse was never seen, steps of several options whose outcome
     names none of them, and the end of the log from the first recourse on that is still open. ``earlier`` counts the
@@ -107,7 +116,8 @@ class PolicyEvaluation(NamedTuple):
     @property
     def answered(self) -> int:
         """The number of steps of the log."""
-        return self.evaluation.steps + self.without_recourse + self.unseen + self.unnamed + self.unfinished
+        known = self.evaluation.steps + self.evaluation.unsupported
+        return known + self.without_recourse + self.unseen + self.unnamed + self.unfinished
 
 
 class _Taken(NamedTuple):

@@ -164,6 +164,15 @@ def test_the_log_s_own_policy_earns_what_it_earned() -> None:
     assert found.gain.value == pytest.approx(0.0)
 
 
+def test_steps_of_which_nothing_is_known_are_left_out_and_counted() -> None:
+    log, _ = logged(np.random.default_rng(7), 3000)
+    never = np.arange(3000) % 10 == 3
+    known = evaluate(Log._make(column[~never] for column in log))
+    found = evaluate(log._replace(unsupported=never))
+    assert found == known._replace(unsupported=300)
+    assert found.doubt is None
+
+
 @pytest.mark.parametrize(
     ("log", "words"),
     [

@@ -15,6 +15,7 @@ from onward.streams.ledger.check import check_copy
 from onward.streams.ledger.file import copy_ledger
 from onward.streams.ledger.one_program import drop_other_programs
 from onward.streams.programs.program import Program
+from onward.streams.programs.spec_check import completed
 from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice, without_exploration
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
@@ -286,6 +287,20 @@ def test_a_log_is_evaluated_across_a_spec_that_adds_arms(tmp_path):
         found = evaluated(last, without_exploration(with_choice(last, choice, {})), events)
         assert found.answered == PEOPLE
         assert found.evaluation.steps > 0
+
+
+def test_the_running_choice_is_the_running_policy():
+    """Also where the spec has completed its parameters otherwise than the choice's own defaults."""
+    program = build_program(choice="residual", policy={"generator": "search", "objective": "improvement"})
+    spec = completed(program.spec)
+    program = with_policy(program, parameters={**spec.policy.parameters, "optimism": 0.25})
+    assert with_choice(program, "residual", {}).spec.policy.parameters == {"optimism": 0.25, "arm_sd": 0.0}
+    assert with_choice(program, "residual", {"optimism": 0.0}).spec.policy.parameters == {
+        "optimism": 0.0,
+        "arm_sd": 0.0,
+    }
+    linucb = with_policy(program, choice="linucb", parameters={})
+    assert with_choice(linucb, "residual", {}).spec.policy.parameters["arm_sd"] == 0.0
 
 
 def test_what_cannot_be_evaluated_is_refused(tmp_path):
