@@ -1,9 +1,9 @@
 """Writes the speed figures of the docs, all from one commit: ``python -m onward.benchmarks.performance --data DIR``.
 
-It runs the benchmarks of ``RUNS`` one after the other, and keeps their rows in docs/measured/performance.json. The
-tables of docs/measured/performance.md are made from that file. No other page of docs, and not the README, has a figure
-of speed that is not in it; a test compares them. Let nothing else run on the machine meanwhile: it takes about half an
-hour.
+It runs the benchmarks of ``RUNS`` one after the other, and keeps their rows in docs/measured/performance.json. A run
+that has ended is kept in ``build/performance``, so that a command that is given again goes on behind it. The tables of
+docs/measured/performance.md are made from that file. No other page of docs, and not the README, has a figure of speed
+that is not in it; a test compares them. Let nothing else run on the machine meanwhile: it takes about half an hour.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from onward.streams.errors import OnwardError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "docs" / "measured"
+KEPT = ROOT / "build" / "performance"
+"""A folder of finished runs for each pair of commits."""
 RECORD, PAGE = MEASURED / "performance.json", MEASURED / "performance.md"
 DATA, OTHER = "DIR", "../other/.venv/bin/python"
 """What stands in the commands that are shown, in place of the folders of this machine."""
@@ -108,16 +110,14 @@ def performance(args: Args) -> Iterator[Row]:
     runs = [run for run in RUNS if run.name in args.runs]
     found: dict[str, Measured] = {}
     commit = _commit(ROOT, refuse_changes=not args.quick)
+    other = "alone" if args.against is None else _commit(args.against.absolute().parents[2])
     for run in runs:
-        progress(f"{run.title} is measured")
-        found[run.title] = _measured(run, args)
+        found[run.title] = _measured(run, args, KEPT / f"{commit}-{other}" / f"{run.title}.json")
         for row in found[run.title].rows:
             yield msgspec.structs.replace(row, name=f"{run.title}: {row.name}")
     if args.quick or len(runs) < len(RUNS):
         progress("nothing is written into the docs: that takes every run, in full")
         return
-    assert args.against is not None, "all runs are paired with another checkout"
-    other = _commit(args.against.absolute().parents[2])
     machine = f"{os.cpu_count()} cores of {platform.machine()}"
     record = Record(commit, other, platform.python_version(), machine, found)
     RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
@@ -166,15 +166,23 @@ def _commit(folder: Path, *, refuse_changes: bool = False) -> str:
     return commit.stdout.strip()
 
 
-def _measured(run: Run, args: Args) -> Measured:
-    """Run a benchmark in a process of its own."""
+def _measured(run: Run, args: Args, kept: Path) -> Measured:
+    """Run a benchmark in a process of its own, or read what it said of the same commits; a quick one is not kept."""
+    if kept.exists() and not args.quick:
+        progress(f"{run.title} was measured: {kept.relative_to(ROOT)}")
+        return msgspec.json.decode(kept.read_bytes(), type=Measured)
+    progress(f"{run.title} is measured")
     with tempfile.TemporaryDirectory(prefix="onward-bench-") as folder:
         rows = Path(folder) / "rows.json"
         command = [sys.executable, "-O", "-P", *_given(run, args), "--json", str(rows)]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         if done.returncode:
             raise OnwardError(f"{run.title}: it ended with code {done.returncode}; what it said is above")
-        return Measured(_shown_command(run), msgspec.json.decode(rows.read_bytes(), type=list[Row]))
+        measured = Measured(_shown_command(run), msgspec.json.decode(rows.read_bytes(), type=list[Row]))
+    if not args.quick:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes(msgspec.json.encode(measured))
+    return measured
 
 
 def _given(run: Run, args: Args) -> Sequence[str]:

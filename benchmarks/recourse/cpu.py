@@ -129,7 +129,9 @@ def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: b
 def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path, str]]:
     """The name, the folder with the spec, the data and the kind of model of each program, trained."""
     wide = list(WIDE)[:1] if quick else list(WIDE)
-    drawn = [(name, "forest") for name in wide] + [(wide[-1], kind) for kind in ((NETWORK,) if quick else (*KINDS, NETWORK))]
+    drawn = [(name, "forest") for name in wide] + [
+        (wide[-1], kind) for kind in ((NETWORK,) if quick else (*KINDS, NETWORK))
+    ]
     named = [("credit", kind) for kind in (*KINDS, NETWORK)] + [("german", "forest")] if data is not None else []
     for name, kind in dict.fromkeys([*named, *drawn]):
         own = folder / f"{name}-{kind}".replace(" ", "-")
