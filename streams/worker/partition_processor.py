@@ -41,9 +41,9 @@ from ..ledger.check import LedgerMeta
 from ..ledger.file import delete_expired
 from ..ledger.ledger import Ledger
 from ..metrics import Metrics
-from ..outputs.deduplicator import Deduplicator, HighWaterMark, unpublished_emissions
-from ..outputs.emission import Emission, OutputPosition, records_of
-from ..outputs.letter_values import published_together, with_values
+from ..outputs.deduplicator import Deduplicator, HighWaterMark
+from ..outputs.emission import Emission
+from ..outputs.writer import OutputWriter
 from ..programs.accepted import AcceptedFile
 from ..programs.bundle.loader import ModelBundle
 from ..programs.program import Program
@@ -66,15 +66,11 @@ from .stages import Stage, ignore_stage
 
 log = logging.getLogger(__name__)
 
-PUBLISHED_TOGETHER = 10_000
-"""Outputs of one publish: when a clock's leap closes more at once, one publish would take longer than it may."""
 TAIL_RECORDS = 5000
 """Records of the tail of an output partition that are read at the start, for outputs of a former owner.
 
 Outputs farther back are published once more, and readers drop them.
 """
-
-
 COMMIT_SECONDS = 0.05
 """From the first portion that is written to the ledger to the commit, about: what is folded again after a crash."""
 SCRUB_SECONDS = 30.0
@@ -113,21 +109,18 @@ class ProcessorConfig:
 class _Partition:
     """A journal partition that this worker owns.
 
-    ``journal_end`` is the end offset at the time when the ledger was opened. ``published`` is the last position in each
-    output topic at that time, ``successor`` a newer engine that had answered. ``engine`` is the header that names this
-    one. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last portion that was written: while one
-    is folded, the state belongs to the thread of the fold. ``using`` is held while a portion is folded or the ledger
-    committed. ``is_whole`` says that the ledger holds what the state says, up to a commit, and ``written_at`` is when
-    the first portion of that was written, in seconds of the monotonic clock.
+    ``journal_end`` is the end offset at the time when the ledger was opened, ``successor`` a newer engine that had
+    answered. ``open_recourses`` counts by program. ``is_unfinished`` is as of the last portion that was written: while
+    one is folded, the state belongs to the thread of the fold. ``using`` is held while a portion is folded or the
+    ledger committed. ``is_whole`` says that the ledger holds what the state says, up to a commit, and ``written_at`` is
+    when the first portion of that was written, in seconds of the monotonic clock.
     ``scrub_from`` is when the ledger may be scrubbed again, in seconds of the monotonic clock.
     """
 
     ledger: Ledger
     journal_end: int
     state: PartitionState
-    generation: int
-    engine: bytes
-    published: dict[str, OutputPosition]
+    outputs: OutputWriter
     successor: EngineSpan | None
     open_recourses: Counter[str]
     is_unfinished: bool
@@ -364,9 +357,8 @@ class PartitionProcessor:
         owned.portion.folded(len(entries), computed - started)
 
         # Step 3: publish the outputs that are not there yet; return when all are acknowledged.
-        unpublished = unpublished_emissions(effects.emissions, owned.published, self._topics)
-        for together in published_together(unpublished, PUBLISHED_TOGETHER):
-            await self._publish(owned, await with_values(together, self._publisher))
+        in_flight = partial(self._observe, Stage.OUTPUTS_IN_FLIGHT)
+        outputs = await owned.outputs.publish(effects.emissions, self._wait_until_valid, in_flight)
         self._observe(Stage.OUTPUTS_ACKNOWLEDGED)
         published = perf_counter()
 
@@ -378,7 +370,7 @@ class PartitionProcessor:
         owned.is_unfinished = owned.state.is_unfinished
         self._observe(Stage.ROWS_WRITTEN)
         seconds = {"compute": computed - started, "publish": published - computed, "write": perf_counter() - published}
-        self._measure(owned, effects, unpublished, len(entries), seconds)
+        self._measure(owned, effects, outputs, len(entries), seconds)
 
     def _is_due(self, owned: _Partition) -> bool:
         return owned.ledger.is_written and monotonic() >= owned.written_at + self._config.commit_seconds
@@ -412,15 +404,6 @@ class PartitionProcessor:
             done = False
             log.warning("the ledger still holds traces of the erased, and is scrubbed later: %s", error, extra=extra)
         owned.scrub_from = monotonic() + (SCRUB_SECONDS if done else SCRUB_AGAIN_SECONDS)
-
-    async def _publish(self, owned: _Partition, emissions: Sequence[Emission]) -> None:
-        written_by = b"%d" % owned.generation, owned.engine
-        records = records_of(emissions, self._topics, owned.state.partition, *written_by)
-        await self._wait_until_valid()
-        publishing = asyncio.ensure_future(self._publisher.publish(records))
-        await asyncio.sleep(0)
-        self._observe(Stage.OUTPUTS_IN_FLIGHT)
-        await publishing
 
     def _measure(
         self,
@@ -484,12 +467,14 @@ class PartitionProcessor:
         forged = await self._gate.open(journal, state.offset, journal_end)
         generation = ledger.claim(max(mark.generation for mark in marks.values()))
         published = {topic: mark.position for topic, mark in marks.items()}
+        written_by = b"%d" % generation, ledger.engine.header()
+        outputs = OutputWriter(self._topics, self._publisher, journal.partition, *written_by, published)
         behind = {"offset": state.offset, "behind": journal_end - state.offset}
         log.info("opened ledger", extra={**extra, **behind})
         _tell_models(state, self._programs, sorted(self._programs))
         return _Partition(
-            *(ledger, journal_end, state, generation, ledger.engine.header(), published),
-            *(successor_of(marks), ledger.open_recourses(), state.is_unfinished),
+            *(ledger, journal_end, state, outputs, successor_of(marks)),
+            *(ledger.open_recourses(), state.is_unfinished),
             PortionSize(self._config.portion_entries),
             forged,
         )

@@ -178,7 +178,7 @@ def test_what_cannot_be_taken_is_told_and_ends_nothing(tmp_path, uninterrupted, 
 def test_outputs_that_are_many_are_published_in_portions_and_a_crash_between_them_doubles_none(
     tmp_path, uninterrupted, monkeypatch, whole_portions
 ):
-    monkeypatch.setattr("onward.streams.worker.partition_processor.PUBLISHED_TOGETHER", 2)
+    monkeypatch.setattr("onward.streams.outputs.writer.PUBLISHED_TOGETHER", 2)
     story = write_journal(tmp_path)
     publish, sizes = story.run.broker.publish, []
 
