@@ -37,6 +37,12 @@ class Floor(NamedTuple):
         own = self.improvement(people, people).tolist()
         return np.array([scalar_logit(max(self.least_help, chance + self.least_gain)) for chance in own])
 
+    def judged(self, targets: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
+        """The log odds of targets (P, D) of people (n, D) by their numbers (P,), and which reach those, (P,)."""
+        own, number = np.unique(whose, return_inverse=True)
+        log_odds = self.improvement.log_odds(targets, people[whose])
+        return log_odds, np.asarray(log_odds >= self.least_odds(people[own])[number])
+
 
 class Objective(NamedTuple):
     """A cost alone; or, with an ``improvement``, the probability that a person carries an option out and it helps.
@@ -77,9 +83,7 @@ class Objective(NamedTuple):
         """The same of targets (P, D), each of one of the people (n, D) by its number, (P,)."""
         if self.floor is None or not len(targets):
             return np.ones(len(targets), dtype=np.bool_)
-        own, number = np.unique(whose, return_inverse=True)
-        log_odds = self.floor.improvement.log_odds(targets, people[whose])
-        return np.asarray(log_odds >= self.floor.least_odds(people[own])[number])
+        return self.floor.judged(targets, people, whose)[1]
 
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""

@@ -11,7 +11,7 @@ from ..scores import models_in_words
 from .components.explanations import Relaxed, smallest_relaxation
 from .components.grid import Grid, Steps
 from .components.scoring_generator import ScoringGenerator, in_words
-from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space, Targeted
+from .contract import Array, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 
 ENOUGH = 16
 """Instances that a person's options are made from: the easiest of those that reach the goal."""
@@ -104,9 +104,9 @@ class Adapted(ScoringGenerator):
         whose = np.concatenate([EMPTY, *(rows.whose + start for rows, start in zip(made, blocks, strict=True))])
         arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
         steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
-        options = Targeted(whose, arm, self._grid.moved(people[whose], steps))
+        options = Proposals.of(whose, arm, self._grid.moved(people[whose], steps))
         if not self._objective.aims:
-            return Proposals.of_targets(options)
+            return options.ordered()
         return self._completed(people, options, lambda others: self._by_cost().propose(others))
 
     def explain(self, person: Array) -> Explanation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -54,33 +54,11 @@ class Space(NamedTuple):
         return self.ranges.largest(raw)[:, self.feature_of] / self.scale + ROUNDING
 
 
-class Targeted(NamedTuple):
-    """P options in any order: the numbers of their people and their arms (P,), and the targets (P, D)."""
-
-    people: Indices
-    arm: Indices
-    targets: Array
-
-    @classmethod
-    def none(cls, people: Array) -> Targeted:
-        """No option of encoded people (n, D)."""
-        return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0])
-
-    @classmethod
-    def joined(cls, parts: Iterable[Targeted]) -> Targeted:
-        """All options of the parts, in their order."""
-        return cls._make(map(np.concatenate, zip(*parts, strict=True)))
-
-    def at(self, which: Indices | Mask) -> Targeted:
-        """Some of the options."""
-        return Targeted(self.people[which], self.arm[which], self.targets[which])
-
-
 class Proposals(NamedTuple):
-    """P options of n people, by person, then by arm.
+    """P options of n people: the numbers of their people and their arms (P,), and their targets.
 
-    ``people`` and ``arm`` are indices of shape (P,). The target of option i is ``points[point[i]]``, with ``points``
-    (M, D) and ``point`` (P,).
+    The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (P,). A generator proposes them
+    by person, then by arm.
     """
 
     people: Indices
@@ -89,14 +67,34 @@ class Proposals(NamedTuple):
     point: Indices
 
     @classmethod
-    def of_targets(cls, options: Targeted) -> Proposals:
-        """The same options in order."""
-        order = np.lexsort((options.arm, options.people))
-        return cls(*options.at(order), np.arange(len(order)))
+    def of(cls, people: Indices, arm: Indices, targets: Array) -> Proposals:
+        """Options with targets (P, D) of their own."""
+        return cls(people, arm, targets, np.arange(len(people)))
 
-    def targets_of(self, people: Indices) -> Targeted:
-        """The options with their targets, where ``people`` (n,) are the numbers of the people."""
-        return Targeted(people[self.people], self.arm, self.points[self.point])
+    @classmethod
+    def none(cls, people: Array) -> Proposals:
+        """No option of encoded people (n, D)."""
+        return cls.of(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Proposals]) -> Proposals:
+        """All options of the parts, in their order."""
+        people, arm, targets = zip(*((part.people, part.arm, part.targets) for part in parts), strict=True)
+        return cls.of(np.concatenate(people), np.concatenate(arm), np.concatenate(targets))
+
+    @property
+    def targets(self) -> Array:
+        """The targets (P, D)."""
+        return self.points[self.point]
+
+    def at(self, which: Indices | Mask) -> Proposals:
+        """Some of the options."""
+        return Proposals(self.people[which], self.arm[which], self.points, self.point[which])
+
+    def ordered(self) -> Proposals:
+        """The same by person, then by arm."""
+        order = np.lexsort((self.arm, self.people))
+        return Proposals.of(self.people[order], self.arm[order], self.targets[order])
 
 
 class Explanation(NamedTuple):
@@ -177,9 +175,12 @@ class CandidateGenerator(Parametrised, ABC):
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
 
-    def nothing_reaches(self, person: Array) -> bool:  # for those that note it when they propose
-        """Whether it is known that nothing would be found for a person (D,) without the objective's floor either."""
-        return False
+    def reaching(self, person: Array) -> Array:
+        """What was found for a person (D,) that keeps the rules and reaches the goal, (R, D).
+
+        These are the targets that are proposed; where there are none, the one below the floor that helps most.
+        """
+        return self.propose(person[np.newaxis]).targets
 
     @classmethod
     def plans_steps(cls) -> bool:

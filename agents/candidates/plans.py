@@ -21,7 +21,7 @@ from .components.plan_order import cheapest_order, costs_of_steps
 from .components.plan_search import MOST_PLANS, Plans, SearchBudget, distinct_leaders, find_plans, plans_to
 from .components.scored import without_parts
 from .components.targets import LEAST_GAIN
-from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space, Targeted
+from .contract import Array, Explanation, Indices, Mask, Objective, PlanSteps, Proposals, Score, Space
 from .search import Search
 
 PASSES = 16
@@ -99,12 +99,8 @@ class PlanGenerator(Search):
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         planned = [self._best_of_sets(person) for person in people]
-        own = (Targeted(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
-        return self._completed(people, Targeted.joined([Targeted.none(people), *own]), super().propose)
-
-    def nothing_reaches(self, person: Array) -> bool:
-        """Plans are searched for in another way, of which nothing is noted."""
-        return False
+        own = (Proposals.of(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
+        return self._completed(people, Proposals.joined([Proposals.none(people), *own]), super().propose)
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from typing import Annotated, ClassVar, NamedTuple, Self
@@ -18,12 +18,12 @@ from .components.cheapest import CheapestSearch
 from .components.explanations import Relaxed, best_rows, neighbours, smallest_relaxation
 from .components.feature_sets import FeatureSets
 from .components.grid import Grid, Steps
-from .components.judge import BLOCK
+from .components.judge import BLOCK, Missed
 from .components.linear_sets import LinearSets
 from .components.scored import ScoredTargets
 from .components.scoring_generator import ScoringGenerator, in_words
 from .components.worst_case_sets import solve_worst_case
-from .contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space, Targeted
+from .contract import Array, Explanation, Indices, LinearScore, Objective, Proposals, Score, Space
 
 BASES = 4
 """Rows of the best scores from which a rule is broken, to explain why there is no option."""
@@ -31,20 +31,26 @@ KEPT = 256
 """People without an option of whom it is kept how far the allowed changes lead, in case that it is explained."""
 
 
-class _Found(NamedTuple):
-    """A person's target of each arm, the best score of all allowed targets with its target, and whether both are
-    proven.
+class _Reach(NamedTuple):
+    """The best score of all allowed targets of a person, with its target, and whether both are proven.
 
-    ``bases`` (B, M) are steps from which a rule may be broken. ``reached`` says whether a target was found that reaches
-    the goal, above the floor or below.
+    ``bases`` (B, M) are steps from which a rule may be broken.
     """
 
-    options: dict[int, Array]
     best: float | None
     nearest: Array | None
     proven: bool
     bases: Steps
-    reached: bool
+
+
+class _Lost(NamedTuple):
+    """A person without an option: the target below the floor that helps most, (1, D), or none, (0, D), and their reach.
+
+    The reach is None where a closed form proves that there is nothing.
+    """
+
+    missed: Array
+    reach: _Reach | None
 
 
 class Search(ScoringGenerator):
@@ -80,7 +86,7 @@ class Search(ScoringGenerator):
     ) -> None:
         super().__init__(space, objective, score, goal)
         self._dearest = dearest
-        self._lost: dict[bytes, _Found] = {}
+        self._lost: dict[bytes, _Lost] = {}
         self._grid = Grid(space)
         movable = len(self._grid.features)
         self._most_changes = min(movable, space.max_changes or movable)
@@ -108,49 +114,62 @@ class Search(ScoringGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        reached = np.zeros(len(people), dtype=np.bool_)
-        if self._aimed is None:
-            parts = self._cheapest(people, np.arange(len(people)), reached)
-        else:
-            parts = [self._aimed_options(people, start, self._aimed, reached) for start in range(0, len(people), BLOCK)]
-            rest = self._cheapest(people, _without(np.arange(len(people)), parts), reached)
-            parts.append(self._not_too_dear(people, rest))
-        return Proposals.of_targets(Targeted.joined(parts))
+        options, missed, unserved = Proposals.none(people), Missed.none(people), np.arange(len(people))
+        if self._aimed is not None:
+            blocks = (slice(start, start + BLOCK) for start in range(0, len(people), BLOCK))
+            found = (self._aimed.options(people[block], missed.of(block), self._sets) for block in blocks)
+            options = Proposals.joined([options, *found])
+            unserved = np.setdiff1d(unserved, options.people)
+        cheapest = self._cheapest(people, unserved, missed)
+        if self._aimed is not None:
+            cheapest = self._not_too_dear(people, cheapest)
+        return Proposals.joined([options, cheapest]).ordered()
 
-    def _cheapest(self, people: Array, unsolved: Indices, reached: Mask) -> list[Targeted]:
+    def _cheapest(self, people: Array, unserved: Indices, missed: Missed) -> Proposals:
         """The cheapest options of the people with these numbers; where options are to help, in round numbers first.
 
-        Noted in ``reached`` (n,) is who can reach the goal, and kept is how far those are led who have no option.
+        Noted are targets below the floor, and kept is how far those are led who have no option.
         """
-        parts = [Targeted.none(people)]
+        parts, unsolved = [Proposals.none(people)], unserved
         if self._aimed is not None:
-            parts += self._searched_each(people, unsolved, reached, self._in_round_numbers)
-            unsolved = _without(unsolved, parts)
+            rounded = self._in_round_numbers
+            parts += (options for _, options, _ in self._searched(people, unsolved, missed, rounded))
+            unsolved = np.setdiff1d(unsolved, Proposals.joined(parts).people)
         if self._linear is not None and len(unsolved):
             solved, others = self._solved(people[unsolved], self._linear)
             parts.append(solved._replace(people=unsolved[solved.people]))
             unsolved = unsolved[others]
-        return parts + self._searched_each(people, unsolved, reached, self._by_cost)
+        reach: dict[int, _Reach] = {}
+        for number, options, scored in self._searched(people, unsolved, missed, self._by_cost):
+            parts.append(options)
+            if not len(options.arm):
+                reach[number] = self._reach(people[number], scored)
+        found = Proposals.joined(parts)
+        for number in np.setdiff1d(unserved, found.people).tolist():
+            self._lost[people[number].tobytes()] = _Lost(missed.target(number), reach.get(number))
+        for key in list(self._lost)[:-KEPT]:
+            del self._lost[key]
+        return found
 
-    def _not_too_dear(self, people: Array, parts: Sequence[Targeted]) -> Targeted:
+    def _not_too_dear(self, people: Array, options: Proposals) -> Proposals:
         """The options that cost at most ``dearest`` times the person's cheapest."""
-        options = Targeted.joined(parts)
         cost = self._objective.cost.of_targets(options.targets, people, options.people)
         cheapest = np.full(len(people), np.inf)
         np.minimum.at(cheapest, options.people, cost)
         return options.at(cost <= self._dearest * cheapest[options.people])
 
-    def nothing_reaches(self, person: Array) -> bool:
-        """Whether it is known that the search finds nothing for a person (D,) without the floor either."""
-        lost = self._lost.get(person.tobytes())
-        return lost is not None and not lost.reached
+    def reaching(self, person: Array) -> Array:
+        """What is proposed to a person (D,); where nothing is, the target below the floor that helps most, (R, D)."""
+        if (key := person.tobytes()) not in self._lost and len(own := self.propose(person[np.newaxis]).targets):
+            return own
+        return self._lost[key].missed
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         key = person.tobytes()
         if key not in self._lost and (count := len(Search.propose(self, person[np.newaxis]).arm)):
             raise ValueError(f"{count} options are feasible for this person")
-        _, best, nearest, proven, bases, _ = self._lost.get(key) or self._solved_alone(person)
+        best, nearest, proven, bases = self._lost[key].reach or self._solved_reach(person)
         limits = self._grid.limits(person)
         names = [
             self.space.feature_names[feature]
@@ -197,16 +216,6 @@ class Search(ScoringGenerator):
     def _searching(self, grid: Grid) -> CheapestSearch:
         return CheapestSearch(self._judge, grid, self._most_changes)
 
-    def _aimed_options(self, people: Array, start: int, aimed: AimedSearch, reached: Mask) -> Targeted:
-        """The options of a block of the people (n, D) that are most probably carried out and help."""
-        options = aimed.options(people[start : start + BLOCK])
-        reached[start : start + BLOCK] = options.reached
-        arms = self._sets.arms(options.steps) + options.near * len(self._sets.rows)
-        # Large sets share arms: the best of each counts.
-        _, first = np.unique(options.owner * len(self.arms) + arms, return_index=True)
-        first.sort()
-        return Targeted(start + options.owner[first], arms[first], options.rows[first])
-
     # --- linear scores -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -219,14 +228,14 @@ class Search(ScoringGenerator):
             return None
         return LinearSets(self._grid, score, goal.required, self._most_changes)
 
-    def _solved(self, people: Array, linear: LinearSets) -> tuple[Targeted, Indices]:
+    def _solved(self, people: Array, linear: LinearSets) -> tuple[Proposals, Indices]:
         """The options of the people whom the closed form serves, and the numbers of the others."""
         score, goal = self._model()
         if isinstance(score, WorstCase):
             solutions, sure = solve_worst_case(people, linear, score, goal)
         else:
             solutions, sure = linear.solve(people), np.ones(len(people), dtype=np.bool_)
-        options = Targeted(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
+        options = Proposals.of(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
         _, good = self._judge.accepts(options.targets, people, options.people)
         solved = ~solutions.accepted & sure
         solved[options.people[~good]] = False
@@ -239,54 +248,41 @@ class Search(ScoringGenerator):
 
     # --- one person --------------------------------------------------------------------------------------------------
 
-    def _solved_alone(self, person: Array) -> _Found:
+    def _solved_reach(self, person: Array) -> _Reach:
         """How far a person is led of whom the closed form proves that there is no option."""
         assert self._linear is not None, "people who were searched for are kept"
         people, (score, _) = person[np.newaxis], self._model()
-        best = self._linear.solve(people).best
-        measured = self._by_cost.measured(people, np.zeros(1, dtype=np.intp), best)
-        [scored] = self._by_cost.targets(people)
-        found = self._found(person, scored, self._by_cost)
+        best, missed = self._linear.solve(people).best, Missed.none(people)
+        measured = self._by_cost.measured(people, missed, np.zeros(1, dtype=np.intp), best)
+        reach = self._reach(person, *self._by_cost.targets(people, missed))
         # The highest worst case is not where the highest linear score is.
         if isinstance(score, WorstCase) or not measured.allowed.all():
-            return found
-        nearest = self._grid.moved(people, best)[0]
-        reached = (measured.allowed & measured.reached).any().item()
-        return _Found({}, measured.score.item(), nearest, True, found.bases, reached)
+            return reach
+        return _Reach(measured.score.item(), self._grid.moved(people, best)[0], True, reach.bases)
 
-    def _searched_each(self, people: Array, numbers: Indices, reached: Mask, search: CheapestSearch) -> list[Targeted]:
-        """The options that a search finds for each of the people with these numbers."""
-        parts = []
+    def _searched(
+        self, people: Array, numbers: Indices, missed: Missed, search: CheapestSearch
+    ) -> Iterator[tuple[int, Proposals, ScoredTargets]]:
+        """Each of the people with these numbers, their cheapest target by arm, and all targets that were scored."""
         for start in range(0, len(numbers), BLOCK):
             block = numbers[start : start + BLOCK]
-            for number, scored in zip(block.tolist(), search.targets(people[block]), strict=True):
-                found = self._found(people[number], scored, search)
-                reached[number] |= found.reached
-                if not found.options and search is self._by_cost:
-                    self._lost[people[number].tobytes()] = found._replace(reached=reached[number].item())
-                own = np.full(len(found.options), number), np.array(list(found.options), dtype=np.intp)
-                parts.append(Targeted(*own, np.array(list(found.options.values())).reshape(-1, people.shape[1])))
-        for key in list(self._lost)[:-KEPT]:
-            del self._lost[key]
-        return parts
+            for number, scored in zip(block.tolist(), search.targets(people[block], missed.of(block)), strict=True):
+                steps = scored.all.steps[scored.undominated()]
+                arms, first = np.unique(self._sets.arms(steps), return_index=True)
+                rows = search.grid.targets(people[number], steps[first])
+                yield number, Proposals.of(np.full(len(arms), number), arms, rows), scored
 
-    def _found(self, person: Array, scored: ScoredTargets, search: CheapestSearch) -> _Found:
-        """What a search has found for a person."""
-        targets, every = scored.undominated(), scored.all
-        options: dict[int, Array] = {}
-        rows = search.grid.targets(person, every.steps[targets])
-        for row, arm in zip(rows, self._sets.arms(every.steps[targets]).tolist(), strict=True):
-            options.setdefault(arm, row)
+    def _reach(self, person: Array, scored: ScoredTargets) -> _Reach:
+        """How far a person is led by the search for the cheapest options."""
+        every, grid = scored.all, self._grid
         allowed = np.flatnonzero(every.allowed)
-        proven = search.is_exhaustive(search.grid.limits(person))
+        proven = self._by_cost.is_exhaustive(grid.limits(person))
         bases = best_rows(every.steps, every.score, self._most_changes, BASES)
-        reached = every.reached[allowed].any().item()
         if not len(allowed):
-            return _Found(options, None, None, proven, bases, reached)
+            return _Reach(None, None, proven, bases)
         changes = (every.steps[allowed] != 0).sum(axis=1)
         best = allowed[np.lexsort((changes, -every.score[allowed]))[:1]]
-        nearest = search.grid.targets(person, every.steps[best])[0]
-        return _Found(options, every.score[best].item(), nearest, proven, bases, reached)
+        return _Reach(every.score[best].item(), grid.targets(person, every.steps[best])[0], proven, bases)
 
     def _relaxed(self, space: Space) -> Search:
         return type(self)(space, self._objective, *self._model(), dearest=self._dearest)
@@ -306,13 +302,7 @@ class Search(ScoringGenerator):
             # Other directions lead far from the rules, where other changes may be the best beside them.
             if relaxed.space.mutable == self.space.mutable:
                 return bases[:0]
-            [scored] = self._searching(relaxed.grid).targets(person[np.newaxis])
+            [scored] = self._searching(relaxed.grid).targets(person[np.newaxis], Missed.none(person[np.newaxis]))
             return scored.all.steps
 
         return smallest_relaxation(self._unserved(person), near, searched)
-
-
-def _without(numbers: Indices, parts: Sequence[Targeted]) -> Indices:
-    """The numbers of the people who have none of these options."""
-    served = [part.people for part in parts]
-    return np.setdiff1d(numbers, np.concatenate(served)) if served else numbers

@@ -46,12 +46,11 @@ class Vetting(NamedTuple):
         proposals = self.generator.propose(people)
         if self.objective.floor is None and self.overshoot is None and self.lasting is None:
             return proposals
-        whose, arm, points, point = proposals
-        kept = np.ones(len(whose), dtype=np.bool_)
+        whose, kept = proposals.people, np.ones(len(proposals.people), dtype=np.bool_)
         for start in range(0, len(people), BLOCK):
             own = slice(*np.searchsorted(whose, [start, start + BLOCK]).tolist())
-            kept[own] = self._kept(people, whose[own], points[point[own]])
-        return Proposals(whose[kept], arm[kept], points, point[kept])
+            kept[own] = self._kept(people, whose[own], proposals.points[proposals.point[own]])
+        return proposals.at(kept)
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
@@ -84,35 +83,27 @@ class Vetting(NamedTuple):
         return ends(Told.of(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits)
 
     def explain(self, person: Array) -> Explanation:
-        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one.
-
-        A search without the floor takes other ways: what it finds is no option, even where it is not below the floor.
-        """
+        """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
         floor = self.objective.floor
-        if (floor is None and self.overshoot is None) or self.generator.nothing_reaches(person):
+        if floor is None and self.overshoot is None:
             return self.generator.explain(person)
-        free = self.generator.under(self.score, self.goal, self.objective._replace(floor=None))
-        targets = _targets(free, person)
-        if not len(targets) and self.overshoot == "refuse":
-            targets = _targets(self.generator, person)
+        targets = self.generator.reaching(person)
         if not len(targets):
             return self.generator.explain(person)
-        if floor is not None and not self.objective.worth(targets, person).any():
-            advice = f"after the best of {len(targets)} changes {_in_numbers(floor, person, targets)}"
-            return Explanation("would_not_help", "no change that the rules allow is likely enough to help", advice)
-        if self.kept(person, targets).any():
-            own = _targets(self.generator, person)
-            if self.kept(person, own).any():
-                raise ValueError(f"{len(own)} options are feasible for this person")
-            if floor is not None and not len(own):
-                found = "no change that the rules allow was found that is likely enough to help"
-                missed = f"a search without the floor finds one: after it {_in_numbers(floor, person, targets)}"
-                return Explanation("would_not_help", found, missed)
-        return Explanation(
-            "only_up_to_a_point",
-            "every change that was found leads to a yes only up to a point",
-            "`policy.overshoot: limit` tells such changes, and where to stop",
-        )
+        if floor is None or self.objective.worth(targets, person).any():
+            if not self.kept(person, targets).any():
+                return Explanation(
+                    "only_up_to_a_point",
+                    "every change that was found leads to a yes only up to a point",
+                    "`policy.overshoot: limit` tells such changes, and where to stop",
+                )
+            # A target that was found below the floor may stand on it alone, by the last bit of a sum.
+            if options := len(self.propose(person[np.newaxis]).people):
+                raise ValueError(f"{options} options are feasible for this person")
+            assert floor is not None, "without a floor, what was found is proposed"
+        advice = f"after the best change that was found {_in_numbers(floor, person, targets)}"
+        found = "no change that the rules allow was found that is likely enough to help"
+        return Explanation("would_not_help", found, advice)
 
     def _rejected(self, boxes: Boxes) -> Indices:
         """The number, in each of B grids, of the first point that is rejected and that the rules allow; -1 for none."""
@@ -142,12 +133,6 @@ class Vetting(NamedTuple):
             new = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
             parts.append(self.score(rows[new])[np.cumsum(new) - 1])
         return np.concatenate(parts)
-
-
-def _targets(generator: CandidateGenerator, person: Array) -> Array:
-    """The targets (P, D) that a generator proposes to a person (D,)."""
-    found = generator.propose(person[np.newaxis])
-    return found.points[found.point]
 
 
 def _in_numbers(floor: Floor, person: Array, targets: Array) -> str:

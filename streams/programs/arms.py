@@ -26,10 +26,8 @@ class Arms(NamedTuple):
         """Proposals of the generator with the program's arms."""
         if self.numbers is None:
             return proposals
-        people, arm, points, point = proposals
-        own = self.numbers[arm]
-        order = np.lexsort((own, people))
-        return Proposals(people[order], own[order], points, point[order])
+        own = proposals._replace(arm=self.numbers[proposals.arm])
+        return own.at(np.lexsort((own.arm, own.people)))
 
 
 def numbered(arms: Array, earlier: Array | None) -> Arms:

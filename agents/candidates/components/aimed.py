@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...sigmoid import LARGEST_ODDS
-from ..contract import Array, Indices, Mask
+from ..contract import Array, Indices, Proposals
 from .combination import Effects, promising
 from .effects import log_odds
+from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, moves_of_all
-from .judge import Judge, pieces
+from .judge import Judge, Missed, pieces
 from .targets import NOTHING, Changes, Targets, are_new, fewer, offered, useful, varied, without_harm
 
 MOVES = 16
@@ -31,32 +32,18 @@ HARDER = 4.0
 """A near option is the best of its set where effort is this many times as hard as assumed."""
 
 
-class AimedOptions(NamedTuple):
-    """R options of a block, by person and best first: their ``owner`` (R,), steps (R, M) and rows (R, D).
-
-    ``near`` (R,) are those beside a better one of the same features. ``reached`` (n,) says of whom a target was found
-    that reaches the goal, above the floor or below.
-    """
-
-    owner: Indices
-    steps: Steps
-    rows: Array
-    near: Mask
-    reached: Mask
-
-
 class _Block(NamedTuple):
     """n encoded people (n, D), and where they may go.
 
     ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing, ``least`` (n,) those that options
-    must reach, None where there is no floor. Noted in ``reached`` (n,) is who can reach the goal.
+    must reach, None where there is no floor. Noted in ``missed`` are targets below it.
     """
 
     people: Array
     limits: Limits
     unchanged: Array
     least: Array | None
-    reached: Mask
+    missed: Missed
 
 
 class AimedSearch:
@@ -87,9 +74,12 @@ class AimedSearch:
         self._improvement, self._grid = improvement, Grid(judge.space, rounded=True)
         self._most_changes, self._dearest = min(most_changes, LARGEST_SET), dearest
 
-    def options(self, people: Array) -> AimedOptions:
-        """The options of at most ``BLOCK`` people (n, D); none of those of whom no target was found."""
-        block = self._block(people)
+    def options(self, people: Array, missed: Missed, sets: FeatureSets) -> Proposals:
+        """The options of at most ``BLOCK`` people (n, D); none of those of whom no target was found.
+
+        Noted are targets below the floor. Arms are those of ``sets``; near options have the arms behind them.
+        """
+        block = self._block(people, missed)
         measured = self._searched(block)
         for _ in range(LARGEST_SET - 1):
             changes = fewer(measured, measured.first(len(people)), self._dearest)
@@ -99,12 +89,16 @@ class AimedSearch:
             measured = measured.beside(more)
             without_harm(measured, measured.first(len(people)), block.unchanged)
         chosen, near, _ = offered(measured, measured.first(len(people)), self._dearest)
-        best = measured.at(chosen)
-        return AimedOptions(best.owner, self.steps(best), self.rows(people, best), near, block.reached)
+        arms = sets.arms(self.steps(measured.at(chosen))) + near * len(sets.rows)
+        # Large sets share arms: the best of each counts.
+        _, first = np.unique(measured.owner[chosen] * (2 * len(sets.rows)) + arms, return_index=True)
+        first.sort()
+        best = measured.at(chosen[first])
+        return Proposals.of(missed.numbers[best.owner], arms[first], self.rows(people, best))
 
     def targets(self, people: Array) -> Targets:
         """The targets of people (n, D) that were measured, also those that are no options."""
-        return self._searched(self._block(people))
+        return self._searched(self._block(people, Missed.none(people)))
 
     def rows(self, people: Array, targets: Targets) -> Array:
         """The encoded rows (R, D) of targets of people (n, D)."""
@@ -114,12 +108,11 @@ class AimedSearch:
         """The steps of all features (R, M) of targets."""
         return targets.all_steps(len(self._grid.features))
 
-    def _block(self, people: Array) -> _Block:
+    def _block(self, people: Array, missed: Missed) -> _Block:
         people, floor = np.ascontiguousarray(people), self._objective.floor
         unchanged = self._improvement.log_odds(people, people)
         least = None if floor is None else floor.least_odds(people)
-        reached = np.zeros(len(people), dtype=np.bool_)
-        return _Block(people, self._grid.limits(people), unchanged, least, reached)
+        return _Block(people, self._grid.limits(people), unchanged, least, missed)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
@@ -167,11 +160,12 @@ class AimedSearch:
         rows = self._grid.moved_few(people, whose, feature, steps)
         scores, cost, allowed, reached = self._judge(rows, people, whose)
         accepted = allowed & reached
-        block.reached[whose[accepted]] = True
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
         if block.least is not None:
-            accepted &= helps >= block.least[whose]
+            below = accepted & (helps < block.least[whose])
+            block.missed.note(rows[below], whose[below], helps[below])
+            accepted &= ~below
         value = objective.value(helps, cost)
         near = objective._replace(nu=HARDER * objective.nu).value(helps, cost)
         return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)

@@ -13,7 +13,7 @@ import numpy as np
 from ..contract import Array, Indices
 from .effects import MOVES_BY_SIZE, SingleMoveEffects
 from .grid import Grid, Limits, Steps, are_few, every_target, moves_of, single_moves, without_each_change
-from .judge import BLOCK, Judge, pieces
+from .judge import BLOCK, Judge, Missed, pieces
 from .scored import Asking, Measured, ScoredTargets, in_lockstep
 
 EXHAUSTIVE = 1500
@@ -62,15 +62,15 @@ class CheapestSearch:
     def __init__(self, judge: Judge, grid: Grid, most_changes: int) -> None:
         self._judge, self.grid, self._most_changes = judge, grid, most_changes
 
-    def targets(self, people: Array) -> list[ScoredTargets]:
-        """The targets of each of some people (n, D) that a search has asked about."""
+    def targets(self, people: Array, missed: Missed) -> list[ScoredTargets]:
+        """The targets of each of some people (n, D) that a search has asked about; noted are those below the floor."""
         found: list[ScoredTargets] = []
         size = min(BLOCK, max(1, HELD // (MOST_ROWS * max(1, len(self.grid.features)))))
         for start in range(0, len(people), size):
             block = people[start : start + size]
             own = [Limits(*each) for each in zip(*self.grid.limits(block), strict=True)]
             searches = list(map(self._search, block, own, self._judge.score(block).tolist()))
-            found += in_lockstep(searches, partial(self.measured, block))
+            found += in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
         return found
 
     def is_exhaustive(self, limits: Limits) -> bool:
@@ -146,16 +146,17 @@ class CheapestSearch:
             if not targets.all.valid[numbers[numbers >= known]].any():
                 break
 
-    def measured(self, people: Array, whose: Indices, steps: Steps) -> Measured:
+    def measured(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> Measured:
         """The targets of people (n, D), by their numbers (R,), each moved by a row of steps (R, M)."""
-        parts = [self._piece(people, whose[piece], steps[piece]) for piece in pieces(len(whose), people.shape[1])]
+        cuts = pieces(len(whose), people.shape[1])
+        parts = [self._piece(people, missed, whose[piece], steps[piece]) for piece in cuts]
         return parts[0] if len(parts) == 1 else Measured._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _piece(self, people: Array, whose: Indices, steps: Steps) -> Measured:
+    def _piece(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> Measured:
         rows = self.grid.moved(people[whose], steps)
         scores, cost, allowed, reached = self._judge(rows, people, whose)
         valid = allowed & reached
-        valid[valid] = self._judge.objective.worth_of_pairs(rows[valid], people, whose[valid])
+        valid[valid] = self._judge.worth(rows[valid], people, whose[valid], missed)
         return Measured(steps, scores, cost, allowed, reached, valid)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from ...goals import Goal
 from ...objective import Objective
 from ..contract import Array, Indices, Mask, Score, Space
@@ -24,6 +26,39 @@ class Verdicts(NamedTuple):
     reached: Mask
 
 
+class Missed(NamedTuple):
+    """The targets below the floor that help n people most, of those that keep the rules and reach the goal.
+
+    ``log_odds`` are those that they help, minus infinity where there is none, and ``rows`` are the targets: of all
+    people of a search, of whom the n have the ``numbers`` (n,).
+    """
+
+    numbers: Indices
+    log_odds: Array
+    rows: Array
+
+    @classmethod
+    def none(cls, people: Array) -> Missed:
+        """No target of people (n, D)."""
+        return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy())
+
+    def of(self, numbers: Indices | slice) -> Missed:
+        """Those of some of the people: what is noted of them stands here, too."""
+        return self._replace(numbers=self.numbers[numbers])
+
+    def note(self, rows: Array, whose: Indices, log_odds: Array) -> None:
+        """Remember the best of more targets (R, D) of the n people, by their numbers (R,)."""
+        order = np.lexsort((-log_odds, whose))
+        own, first = np.unique(whose[order], return_index=True)
+        best, own = order[first], self.numbers[own]
+        better = log_odds[best] > self.log_odds[own]
+        self.log_odds[own[better]], self.rows[own[better]] = log_odds[best[better]], rows[best[better]]
+
+    def target(self, number: int) -> Array:
+        """The target of a person, (1, D), or none, (0, D)."""
+        return self.rows[number : number + 1].copy() if self.log_odds[number] > -np.inf else self.rows[:0]
+
+
 class Judge(NamedTuple):
     """The rules of a ``space``, an ``objective``, a model's ``score`` and the ``goal`` that it must reach.
 
@@ -39,6 +74,14 @@ class Judge(NamedTuple):
         """What is said of encoded targets (R, D) of people (n, D), by their numbers (R,)."""
         scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, whose)
         return Verdicts(scores, cost, self.space.allowed(rows), self.goal.reached(scores))
+
+    def worth(self, rows: Array, people: Array, whose: Indices, missed: Missed) -> Mask:
+        """Which of them are not below the floor, (R,). Of the others the best are noted."""
+        if (floor := self.objective.floor) is None or not len(rows):
+            return np.ones(len(rows), dtype=np.bool_)
+        log_odds, worth = floor.judged(rows, people, whose)
+        missed.note(rows[~worth], whose[~worth], log_odds[~worth])
+        return worth
 
     def accepts(self, rows: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
         """Their scores, (R,), and which of them keep the rules, reach the goal and are not below the floor."""

@@ -11,7 +11,7 @@ import numpy as np
 from ...goals import Goal
 from ...objective import Objective
 from ...scores import digits_apart, rounded_down
-from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space, Targeted
+from ..contract import Array, CandidateGenerator, Mask, Proposals, Score, Space
 from .explanations import Relaxed, Unserved, relaxed_rules
 from .judge import Judge
 
@@ -38,12 +38,20 @@ class ScoringGenerator(CandidateGenerator):
     def _relaxed(self, space: Space) -> CandidateGenerator:
         """The same generator under the same model, with other rules of the features."""
 
-    def _completed(self, people: Array, options: Targeted, propose: Callable[[Array], Proposals]) -> Proposals:
+    def reaching(self, person: Array) -> Array:
+        """What is proposed to a person (D,), or what a search without the floor finds, (R, D)."""
+        own = super().reaching(person)
+        if len(own) or self._objective.floor is None:
+            return own
+        return self.under(*self._model(), self._objective._replace(floor=None)).propose(person[np.newaxis]).targets
+
+    def _completed(self, people: Array, options: Proposals, propose: Callable[[Array], Proposals]) -> Proposals:
         """Options of encoded people (n, D), with those that ``propose`` has for the people without."""
         others = np.setdiff1d(np.arange(len(people)), options.people)
         if not len(others):
-            return Proposals.of_targets(options)
-        return Proposals.of_targets(Targeted.joined([options, propose(people[others]).targets_of(others)]))
+            return options.ordered()
+        more = propose(people[others])
+        return Proposals.joined([options, more._replace(people=others[more.people])]).ordered()
 
     def _unserved(self, person: Array) -> Unserved:
         """A person (D,) without an option, and what would be one."""
@@ -53,8 +61,7 @@ class ScoringGenerator(CandidateGenerator):
             return self.space.allowed(rows) & goal.reached(score(rows))
 
         def options(space: Space) -> Array:
-            batch = self._relaxed(space).propose(person[np.newaxis])
-            return np.asarray(batch.points[batch.point])
+            return self._relaxed(space).propose(person[np.newaxis]).targets
 
         return Unserved(self.space, self._relaxed_rules, person, valid, options)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...goals import Goal
 from ..components.grid import Steps
-from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space, Targeted
+from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
 from ..search import Search
 from .contract import Bounds, Recommender, Task, gained, task_of
 from .maximal_success import MaximalSuccess
@@ -72,10 +72,6 @@ class RecommenderGenerator(Search):
         """The options of encoded people, shape (n, D)."""
         return self._completed(people, self._planned(people), super().propose)
 
-    def nothing_reaches(self, person: Array) -> bool:
-        """Plans are searched for in another way, of which nothing is noted."""
-        return False
-
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
         if count := len(self._planned(person[np.newaxis]).arm):
@@ -85,11 +81,11 @@ class RecommenderGenerator(Search):
     def _relaxed(self, space: Space) -> RecommenderGenerator:
         return type(self)(space, self._objective, *self._model())
 
-    def _planned(self, people: Array) -> Targeted:
+    def _planned(self, people: Array) -> Proposals:
         """The recommender's options."""
         score, goal = self._model()
         if not (isinstance(score, LinearScore) and 0.0 < goal.required < 1.0) or not len(self._column):
-            return Targeted.none(people)
+            return Proposals.none(people)
         task, most = self._task(people, score, goal.required)
         recommender = self.recommender(self._difficulty[self._grid.features], self._beta)
         rows, parts = np.arange(len(people)), list[tuple[Indices, Steps]]()
@@ -112,7 +108,7 @@ class RecommenderGenerator(Search):
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)
         keep = np.flatnonzero(good)[first]
-        return Targeted(whose[keep], arm[keep], points[keep])
+        return Proposals.of(whose[keep], arm[keep], points[keep])
 
     def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
         """The task of the people by movable feature, and the most helpful steps of each, (n, M)."""

@@ -23,6 +23,7 @@ from onward.agents.costs import L1
 from onward.agents.fitted_trees.forests import Forest
 from onward.agents.goals import Threshold
 from onward.agents.objective import Floor, Objective
+from onward.agents.scores import rounded_down
 from onward.agents.sigmoid import sigmoid
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore, splits_of
@@ -97,22 +98,18 @@ def test_whatever_somebody_does_more_is_accepted_as_far_as_the_option_says(name:
         )
 
 
-class Missing:
-    """A search that finds a way of somebody only where no floor leads it elsewhere."""
+class Known:
+    """A generator of one person, which proposes these targets, and has found others below the floor."""
 
-    def __init__(self, target: np.ndarray, floored: np.ndarray, floor: Floor | None = None) -> None:
-        self.target, self.floored, self.floor = target, floored, floor
-
-    def under(self, _score: object, _goal: object, objective: Objective) -> Missing:
-        return Missing(self.target, self.floored, objective.floor)
+    def __init__(self, proposed: np.ndarray, missed: np.ndarray) -> None:
+        self.proposed, self.missed = proposed, missed
 
     def propose(self, people: np.ndarray) -> Proposals:
-        points = self.floored if self.floor is not None else self.target
-        own = np.arange(len(points))
-        return Proposals(np.zeros_like(own), own, points, own)
+        own = np.arange(len(self.proposed))
+        return Proposals.of(np.zeros_like(own), own, self.proposed)
 
-    def nothing_reaches(self, _person: np.ndarray) -> bool:
-        return False
+    def reaching(self, _person: np.ndarray) -> np.ndarray:
+        return self.proposed if len(self.proposed) else self.missed
 
     def explain(self, person: np.ndarray) -> Explanation:
         if len(self.propose(person).people):
@@ -121,29 +118,53 @@ class Missing:
 
 
 @pytest.mark.parametrize(
-    ("free", "floored", "kind", "reason"),
+    ("proposed", "missed", "kind", "reason"),
     [
-        ([[0.9, 0.2]], [], "limit", "would_not_help"),
-        ([[0.9, 0.2]], [], None, "would_not_help"),
-        ([[0.9, 0.2]], [[0.55, 0.2]], "refuse", "only_up_to_a_point"),
-        ([], [[0.55, 0.2]], "refuse", "only_up_to_a_point"),
+        ([], [[0.9, 0.2]], "limit", "would_not_help"),
+        ([], [[0.9, 0.2]], None, "would_not_help"),
+        ([[0.55, 0.2]], [], "refuse", "only_up_to_a_point"),
         ([], [], "refuse", "out_of_reach"),
     ],
 )
-def test_who_has_a_way_that_only_another_search_finds_hears_what_is_true(free, floored, kind, reason) -> None:
+@pytest.mark.parametrize("bit", [0.0, 1e-16])
+def test_who_has_no_way_hears_what_the_search_has_found(proposed, missed, kind, reason, bit: float) -> None:
+    """Also where a target that the search found below the floor stands on it by the last bit."""
+
     def score(X: np.ndarray) -> np.ndarray:
         return np.where((X[:, 0] > 0.8) | (X[:, 0] > 0.5) & (X[:, 0] < 0.6), 0.9, 0.1)
 
     person, helps = np.array([0.2, 0.2]), Linear(4.0, 0.0, bias=-1.0)
-    objective = Objective(L1(), floor=Floor(helps, least_help=0.5, least_gain=0.1))
+    best = sigmoid(helps.log_odds(np.array([[0.9, 0.2]]), person)).item()
+    objective = Objective(L1(), floor=Floor(helps, (best - bit if bit else 0.99) if missed else 0.5, 0.1))
     goal, space = Threshold(0.5), scaled_space(np.arange(2), ("any", "any"))
-    search = Missing(*(np.array(rows, dtype=float).reshape(-1, 2) for rows in (free, floored)))
-    generator = search.under(score, goal, objective)
+    generator = Known(*(np.array(rows, dtype=float).reshape(-1, 2) for rows in (proposed, missed)))
     vetting = Vetting(generator, space, objective, score, goal, kind)
     assert not len(vetting.propose(person[np.newaxis]).people)
     why = vetting.explain(person)
     assert why.reason == reason
     assert reason != "would_not_help" or "0.93" in why.advice
+
+
+def test_who_has_no_way_is_not_searched_for_again_and_hears_of_the_best_below_the_floor() -> None:
+    asked = 0
+
+    def score(X: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(X)
+        return X[:, 0]
+
+    people, helps = np.array([[0.1, 0.5], [0.3, 0.2]]), Linear(1.0, 2.0, bias=-2.0)
+    space, goal = scaled_space(np.arange(2), ("any", "none"), np.full(2, 0.05)), Threshold(0.5)
+    objective = Objective(L1(), 0.5, helps, floor=Floor(helps, least_help=0.8))
+    generator = registry["search"].build(space, people[:0], objective).under(score, goal, objective)
+    vetting = Vetting(generator, space, objective, score, goal)
+    assert not len(vetting.propose(people).people)
+    searched, asked = asked, 0
+    for person in people:
+        why, best = vetting.explain(person), sigmoid(np.array([2.0 * person[1] - 1.0])).item()
+        assert (why.reason, generator.reaching(person).tolist()) == ("would_not_help", [[1.0, person[1]]])
+        assert f"probability {rounded_down(best, 2)}" in why.advice
+    assert asked < searched / 10
 
 
 def generator_reason(generator: CandidateGenerator, person: np.ndarray) -> str:
