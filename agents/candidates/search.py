@@ -27,6 +27,8 @@ from .contract import Array, Explanation, Indices, LinearScore, Objective, Propo
 
 BASES = 4
 """Rows of the best scores from which a rule is broken, to explain why there is no option."""
+NAMED = 20
+"""Features that an explanation names at most, of those that may change."""
 KEPT = 256
 """People without an option of whom it is kept how far the allowed changes lead, in case that it is explained."""
 
@@ -181,6 +183,8 @@ class Search(ScoringGenerator):
             return Explanation("no_allowed_change", "nothing that may change has room to", relaxation)
         score, goal = self._model()
         models = models_in_words(score)
+        if len(names) > NAMED:
+            names = [*names[:NAMED], f"{len(names) - NAMED:,} other features"]
         changes = f"no allowed change of {', '.join(names)}" + (" reaches" if proven else " was found that reaches")
         detail = f"{changes} the required score{models}"
         if best is None:
@@ -267,22 +271,22 @@ class Search(ScoringGenerator):
         for start in range(0, len(numbers), BLOCK):
             block = numbers[start : start + BLOCK]
             for number, scored in zip(block.tolist(), search.targets(people[block], missed.of(block)), strict=True):
-                steps = scored.all.steps[scored.undominated()]
+                steps = scored.whole(scored.steps[scored.undominated()])
                 arms, first = np.unique(self._sets.arms(steps), return_index=True)
                 rows = search.grid.targets(people[number], steps[first])
                 yield number, Proposals.of(np.full(len(arms), number), arms, rows), scored
 
     def _reach(self, person: Array, scored: ScoredTargets) -> _Reach:
         """How far a person is led by the search for the cheapest options."""
-        every, grid = scored.all, self._grid
+        every, steps, grid = scored.all, scored.steps, self._grid
         allowed = np.flatnonzero(every.allowed)
         proven = self._by_cost.is_exhaustive(grid.limits(person))
-        bases = best_rows(every.steps, every.score, self._most_changes, BASES)
+        bases = scored.whole(best_rows(steps, every.score, self._most_changes, BASES))
         if not len(allowed):
             return _Reach(None, None, proven, bases)
-        changes = (every.steps[allowed] != 0).sum(axis=1)
+        changes = (steps[allowed] != 0).sum(axis=1)
         best = allowed[np.lexsort((changes, -every.score[allowed]))[:1]]
-        return _Reach(every.score[best].item(), grid.targets(person, every.steps[best])[0], proven, bases)
+        return _Reach(every.score[best].item(), grid.targets(person, scored.whole(steps[best]))[0], proven, bases)
 
     def _relaxed(self, space: Space) -> Search:
         return type(self)(space, self._objective, *self._model(), dearest=self._dearest)
@@ -303,6 +307,6 @@ class Search(ScoringGenerator):
             if relaxed.space.mutable == self.space.mutable:
                 return bases[:0]
             [scored] = self._searching(relaxed.grid).targets(person[np.newaxis], Missed.none(person[np.newaxis]))
-            return scored.all.steps
+            return scored.whole(scored.steps[scored.all.allowed & scored.all.reached])
 
         return smallest_relaxation(self._unserved(person), near, searched)

@@ -17,6 +17,7 @@ from .effects import log_odds
 from .feature_sets import FeatureSets
 from .grid import Grid, Limits, Steps, moves_of_all
 from .judge import Judge, Missed, pieces
+from .most_promising import most_promising
 from .targets import NOTHING, Changes, Targets, are_new, fewer, offered, useful, varied, without_harm
 
 MOVES = 16
@@ -112,7 +113,11 @@ class AimedSearch:
         people, floor = np.ascontiguousarray(people), self._objective.floor
         unchanged = self._improvement.log_odds(people, people)
         least = None if floor is None else floor.least_odds(people)
-        return _Block(people, self._grid.limits(people), unchanged, least, missed)
+        limits = [
+            most_promising(self._judge, self._grid, person, Limits(*each))
+            for person, each in zip(people, zip(*self._grid.limits(people), strict=True), strict=True)
+        ]
+        return _Block(people, Limits(*map(np.array, zip(*limits, strict=True))), unchanged, least, missed)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)

@@ -6,6 +6,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..contract import Array, Indices
 from .effects import MOVES_BY_SIZE, SingleMoveEffects
 from .grid import Grid, Limits, Steps, are_few, every_target, moves_of, single_moves, without_each_change
 from .judge import BLOCK, Judge, Missed, pieces
+from .most_promising import MOST_MOVABLE, most_promising
 from .scored import Asking, Measured, ScoredTargets, in_lockstep
 
 EXHAUSTIVE = 1500
@@ -62,37 +64,41 @@ class CheapestSearch:
     def __init__(self, judge: Judge, grid: Grid, most_changes: int) -> None:
         self._judge, self.grid, self._most_changes = judge, grid, most_changes
 
-    def targets(self, people: Array, missed: Missed) -> list[ScoredTargets]:
+    def targets(self, people: Array, missed: Missed) -> Iterator[ScoredTargets]:
         """The targets of each of some people (n, D) that a search has asked about; noted are those below the floor."""
-        found: list[ScoredTargets] = []
-        size = min(BLOCK, max(1, HELD // (MOST_ROWS * max(1, len(self.grid.features)))))
+        size = min(BLOCK, max(1, HELD // (MOST_ROWS * max(1, min(MOST_MOVABLE, len(self.grid.features))))))
         for start in range(0, len(people), size):
             block = people[start : start + size]
-            own = [Limits(*each) for each in zip(*self.grid.limits(block), strict=True)]
+            limits = map(Limits._make, zip(*self.grid.limits(block), strict=True))
+            own = list(map(self._searched_limits, block, limits))
             searches = list(map(self._search, block, own, self._judge.score(block).tolist()))
-            found += in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
-        return found
+            yield from in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
 
     def is_exhaustive(self, limits: Limits) -> bool:
         """Whether all targets of a person of these limits are scored."""
         return are_few(limits, self._most_changes, EXHAUSTIVE)
 
+    def _searched_limits(self, person: Array, limits: Limits) -> Limits:
+        """How far a person's features are moved."""
+        return limits if self.is_exhaustive(limits) else most_promising(self._judge, self.grid, person, limits)
+
     def _search(self, person: Array, limits: Limits, own: float) -> Asking[ScoredTargets]:
         """The targets of a person of this score that are asked about."""
-        targets = ScoredTargets(len(self.grid.features))
+        moved = np.flatnonzero(limits.most > limits.fewest)
+        targets, limits = ScoredTargets(moved, len(self.grid.features)), Limits(*(each[moved] for each in limits))
         if self.is_exhaustive(limits):
             yield from targets.add(every_target(limits, self._most_changes))
             return targets
         yield from targets.add(single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
-        single = targets.all
-        effects = SingleMoveEffects.of(single.steps, single.score, single.cost, own, self._judge.goal.required)
+        single, steps = targets.all, targets.steps
+        effects = SingleMoveEffects.of(steps, single.score, single.cost, own, self._judge.goal.required)
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(targets.undominated()) >= ENOUGH:
                 break
             yield from targets.add(effects.combined(size))
         if not targets.all.valid.any():
-            yield from self._climb(targets, single.steps)
-        yield from self._make_cheaper(person, targets)
+            yield from self._climb(targets, steps)
+        yield from self._make_cheaper(person, targets, moved)
         yield from self._drop_changes(targets)
         return targets
 
@@ -100,19 +106,20 @@ class CheapestSearch:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
         newest, moves = np.arange(len(targets.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
         for _ in range(1, min(self._most_changes, CLIMBS)):
-            free = newest[(targets.all.steps[newest] != 0).sum(axis=1) < self._most_changes]
-            best = targets.all.steps[free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]]
+            free = newest[(targets.steps[newest] != 0).sum(axis=1) < self._most_changes]
+            best = targets.steps[free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]]
             extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
             numbers = yield from targets.add(extended)
             newest = np.array(list(dict.fromkeys(numbers.tolist())), dtype=np.intp)
             if not len(newest) or targets.all.valid[newest].any():
                 break
 
-    def _make_cheaper(self, person: Array, targets: ScoredTargets) -> Asking[None]:
+    def _make_cheaper(self, person: Array, targets: ScoredTargets, moved: Indices) -> Asking[None]:
         """Reduce the changes of the cheapest options, one after the other, the largest first."""
         best = targets.undominated()[:IMPROVED]
-        for rank in range(int((targets.all.steps[best] != 0).sum(axis=1).max(initial=0))):
-            sizes = self.grid.sizes(person, self.grid.targets(person, targets.all.steps[best]))
+        for rank in range(int((targets.steps[best] != 0).sum(axis=1).max(initial=0))):
+            rows = self.grid.targets(person, targets.whole(targets.steps[best]))
+            sizes = self.grid.sizes(person, rows)[:, moved]
             which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
             floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):
@@ -122,10 +129,10 @@ class CheapestSearch:
         self, targets: ScoredTargets, best: Indices, which: Indices, floor: Steps
     ) -> Asking[tuple[Indices, Steps]]:
         """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        own = targets.all.steps[best, which]
+        own = targets.steps[best, which]
         between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
         between = np.where(between == 0, own[:, np.newaxis], between)
-        steps = np.repeat(targets.all.steps[best], BETWEEN, axis=0)
+        steps = np.repeat(targets.steps[best], BETWEEN, axis=0)
         steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
         numbers = yield from targets.add(steps)
         more = numbers.reshape(-1, BETWEEN)
@@ -140,7 +147,7 @@ class CheapestSearch:
         """Score each option without each of its changes, so that one that it does not need is left out."""
         most = len(targets.all.cost) + MOST_REDUCED
         for _ in range(self._most_changes):
-            steps, known = targets.all.steps[targets.undominated()], len(targets.all.cost)
+            steps, known = targets.steps[targets.undominated()], len(targets.all.cost)
             fewer = without_each_change(steps)
             numbers = yield from targets.add(fewer[fewer.any(axis=1)][: most - known])
             if not targets.all.valid[numbers[numbers >= known]].any():
@@ -157,7 +164,7 @@ class CheapestSearch:
         scores, cost, allowed, reached = self._judge(rows, people, whose)
         valid = allowed & reached
         valid[valid] = self._judge.worth(rows[valid], people, whose[valid], missed)
-        return Measured(steps, scores, cost, allowed, reached, valid)
+        return Measured(scores, cost, allowed, reached, valid)
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..contract import Array, Indices, Mask, Space
 from .grid import Grid, Limits, Steps, spread, without_each_change
+from .judge import NUMBERS
 from .relaxations import KINDS, Relaxation
 
 TRIED = 3
@@ -108,6 +110,7 @@ def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, facto
     ]
     if not places:
         return np.zeros((0, len(factor)), dtype=np.int64)
+    places = places[:: math.ceil(len(places) * len(factor) / NUMBERS)]
     features, counts = np.array(places, dtype=np.int64).T
     kept = bases[: max(1, MOST_ROWS // len(places))] * factor
     rows = np.repeat(kept, len(places), axis=0)

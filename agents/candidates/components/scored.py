@@ -10,16 +10,16 @@ import numpy as np
 from ...compiled import compiled
 from ..contract import Array, Indices, Mask
 from .grid import Steps
+from .judge import pieces
 
 
 class Measured(NamedTuple):
-    """R targets and their measures: steps (R, M), scores and costs (R,).
+    """What is known of R targets: scores and costs (R,).
 
     ``allowed`` (R,) are those that keep the constraints, ``reached`` those that reach the goal. Those that do both and
     are not below the floor are ``valid``.
     """
 
-    steps: Steps
     score: Array
     cost: Array
     allowed: Mask
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 
 T = TypeVar("T")
 Asking = Generator[Steps, Measured, T]
-"""A search of one person in steps: it asks about targets, goes on with what they measure, and ends with a result."""
+"""A search of one person: it asks about targets (R, M), goes on with their measures, and ends with a result."""
 
 
 def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps], Measured]) -> list[T]:
@@ -68,20 +68,41 @@ class ScoredTargets:
     """The targets of a person that were asked for so far, numbered in this order; ``all`` is what is known of them.
 
     A search comes to many targets more than once, and asks about each of them only once.
+
+    Parameters
+    ----------
+    open_features
+        The features (m,) that the search moves, of those M that may change. There may be thousands of the others, so
+        targets are kept as steps of these alone, (R, m).
+    features
+        The number M.
     """
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, open_features: Indices, features: int) -> None:
         none, nothing = np.zeros(0), np.zeros(0, dtype=np.bool_)
-        self._table, self._known = np.zeros(0, dtype=np.int64), np.zeros((0, features), dtype=np.int64)
-        self.all = Measured(self._known, none, none, nothing, nothing, nothing)
+        self._open, self._features = open_features, features
+        self._table = np.zeros(0, dtype=np.int64)
+        self._known = np.zeros((0, len(open_features)), dtype=np.int64)
+        self.all = Measured(none, none, nothing, nothing, nothing)
+
+    @property
+    def steps(self) -> Steps:
+        """The steps of all targets so far, (R, m)."""
+        return self._known[: len(self.all.cost)]
+
+    def whole(self, steps: Steps) -> Steps:
+        """Targets (R, m) as steps of all features, (R, M)."""
+        whole = np.zeros((len(steps), self._features), dtype=np.int64)
+        whole[:, self._open] = steps
+        return whole
 
     def add(self, steps: Steps) -> Asking[Indices]:
-        """The numbers, (R,), of targets (R, M)."""
+        """The numbers, (R,), of targets (R, m)."""
         before = len(self.all.cost)
         numbers = self._number(steps)
         new = self._known[before : max(before, int(numbers.max(initial=-1)) + 1)]
-        if len(new):
-            measured = yield new
+        for piece in pieces(len(new), self._features) if len(new) else ():
+            measured = yield self.whole(new[piece])
             self.all = Measured._make(map(np.concatenate, zip(self.all, measured, strict=True)))
         return numbers
 
@@ -92,9 +113,9 @@ class ScoredTargets:
         """
         options = np.flatnonzero(self.all.valid)
         # Of options that cost the same, such as by the largest shift, the one with fewer changes comes first.
-        changes = (self.all.steps[options] != 0).sum(axis=1)
+        changes = (self.steps[options] != 0).sum(axis=1)
         options = options[np.lexsort((changes, self.all.cost[options]))]
-        return np.asarray(options[without_parts(self.all.steps[options])])
+        return np.asarray(options[without_parts(self.steps[options])])
 
     def _number(self, steps: Steps) -> Indices:
         count = len(self.all.cost) if len(self._known) else 0

@@ -163,23 +163,28 @@ def test_whoever_is_explained_hears_the_same_after_a_block_and_alone(name: str, 
     assert answers
 
 
-def test_the_memory_of_a_block_is_bounded() -> None:
-    """32 people with 2,000 columns, of which 60 may change."""
-    columns = 2000
-    mutable = ["any" if feature < 60 else "none" for feature in range(columns)]
+@pytest.mark.parametrize(
+    ("movable", "required", "count"), [(120, 0.15, 32), (120, 0.99, 5), (2000, 0.15, 2), (2000, 0.99, 1)]
+)
+def test_the_memory_of_a_block_is_bounded(movable: int, required: float, count: int) -> None:
+    """2,000 columns, the last of which may change, and 60 of them count: all people are served, or nobody."""
+    columns, served = 2000, required < 0.5
+    mutable = ["none"] * (columns - movable) + ["any"] * movable
     space, weights = scaled_space(np.arange(columns), mutable, np.full(columns, 0.05), 3), np.zeros(columns)
-    weights[:60] = np.linspace(0.1, 1.0, 60)
+    weights[-60:] = np.linspace(0.1, 1.0, 60)
 
     class Weighted(Improvement):
         def log_odds(self, after: Array, before: Array) -> Array:
-            return after[:, :60] @ weights[:60] - 3.0
+            return after @ weights - 3.0
 
-    people = np.random.default_rng(0).integers(0, 8, (32, columns)) / 20.0
+    people = np.random.default_rng(0).integers(0, 8, (count, columns)) / 20.0
     generator = registry["search"].build(space, people[:0], Objective(L1(), 0.01, Weighted()))
-    under = generator.under(lambda rows: rows[:, :60].mean(axis=1), Threshold(0.15))
-    under.propose(people[:2])
+    under = generator.under(lambda rows: rows[:, -60:].mean(axis=1), Threshold(required))
+    under.propose(people[:1])
     tracemalloc.start()
-    assert set(under.propose(people).people.tolist()) == set(range(32))
+    assert set(under.propose(people).people.tolist()) == set(range(count if served else 0))
+    if not served:
+        assert f", {movable - 20:,} other features was found" in under.explain(people[0]).detail
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 200e6

@@ -1,0 +1,52 @@
+"""The features of a person that a search moves, where more may move than it can combine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..contract import Array, Indices
+from .effects import log_odds
+from .grid import Grid, Limits, moves_of_all
+from .judge import Judge, pieces
+
+MOST_MOVABLE = 128
+"""Features of a person that a search moves at most."""
+PROBES = 6
+"""Most moves of each feature by which they are compared."""
+FREE = 1e-9
+"""Costs count as no less, where effects are compared by their cost."""
+
+
+def most_promising(judge: Judge, grid: Grid, person: Array, limits: Limits) -> Limits:
+    """The limits of a person (D,), (M,), of the features that may do most; all others stay where they are.
+
+    A feature is moved alone, by a few sizes. It counts by the most that this adds to the log odds of the score, and of
+    the wanted outcome where options are to help, and by the most that it adds for its cost. The first in any of these
+    orders are kept. Where no more than ``MOST_MOVABLE`` features have room to move, all are.
+    """
+    is_open = limits.most > limits.fewest
+    if is_open.sum() <= MOST_MOVABLE:
+        return limits
+    _, feature, steps = moves_of_all(Limits(limits.fewest[np.newaxis], limits.most[np.newaxis]), PROBES)
+    effects = np.concatenate(
+        [_effects(judge, grid, person, feature[piece], steps[piece]) for piece in pieces(len(feature), len(person))],
+        axis=1,
+    )
+    best = np.full((len(effects), len(is_open)), -np.inf)
+    for own, each in zip(best, effects, strict=True):
+        np.maximum.at(own, feature, each)
+    rank = np.argsort(np.argsort(-best, axis=1, kind="stable"), axis=1, kind="stable").min(axis=0)
+    kept = np.argsort(np.where(is_open, rank, len(rank)), kind="stable")[:MOST_MOVABLE]
+    return Limits(*(np.where(np.isin(np.arange(len(is_open)), kept), each, 0) for each in limits))
+
+
+def _effects(judge: Judge, grid: Grid, person: Array, feature: Indices, steps: Indices) -> Array:
+    """What moves (R,) of single features add, in all and for their cost, a row for each order, (2, R) or (4, R)."""
+    people, whose = person[np.newaxis], np.zeros(len(feature), dtype=np.intp)
+    rows = grid.moved_few(people, whose, feature[:, np.newaxis], steps[:, np.newaxis])
+    cost = np.maximum(judge.objective.cost.of_targets(rows, people, whose), FREE)
+    added = [log_odds(judge.score(rows)) - log_odds(judge.score(people))]
+    improvement = judge.objective.improvement
+    if improvement is not None:
+        added.append(improvement.log_odds(rows, people[whose]) - improvement.log_odds(people, people))
+    return np.stack([each for own in added for each in (own, own / cost)])
