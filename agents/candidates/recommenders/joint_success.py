@@ -21,7 +21,7 @@ from ...compiled import compiled
 from ..contract import Array
 
 UNITS = (24, 128)
-"""Units of gain into which what a person lacks is cut at first; the finer ones where changes are not sure to succeed."""
+"""Units of gain into which what a person lacks is cut at first; the finer ones where changes may well fail."""
 CONVEX = 0.2
 """The loss of a change below which it is convex: all plans of such changes are found from any start."""
 HALVINGS = 10
