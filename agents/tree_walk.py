@@ -229,6 +229,19 @@ def leaf_of(
 
 
 @compiled
+def add_to(sums: Array, here: np.uint64, every: np.uint64, value: float) -> None:
+    """Add a value to the sums of the rows ``here``, a bit each."""
+    if here == every:
+        for i in range(len(sums)):
+            sums[i] += value
+        return
+    while here != 0:
+        rest = here & (here - ONE)
+        sums[PLACES[(here ^ rest) % np.uint64(67)]] += value
+        here = rest
+
+
+@compiled
 def add_by_sets(rows: Thresholds, walk: Walk, group: Indices, variants: Variants, total: Array) -> None:
     """As ``add_leaves``, of those sets that are related.
 
@@ -278,15 +291,7 @@ def add_by_sets(rows: Thresholds, walk: Walk, group: Indices, variants: Variants
                             continue
                     is_leaf = (word & RIGHT_ENDS) != 0
                     node += word >> far
-                value = walk.value[node]
-                if here == every:
-                    for i in range(start, start + size):
-                        sums[i] += value
-                else:
-                    while here != 0:
-                        rest = here & (here - ONE)
-                        sums[np.uint64(start) + PLACES[(here ^ rest) % np.uint64(67)]] += value
-                        here = rest
+                add_to(sums[start : start + size], here, every, walk.value[node])
                 if parts == 0:
                     break
                 parts -= ONE

@@ -24,15 +24,13 @@ from numpy.typing import NDArray
 from onward.agents.candidates.recommenders import (
     Bounds,
     MaximalSuccess,
-    MinimalL1,
-    MinimalL2,
     Recommendations,
     Recommender,
 )
 from onward.agents.costs import DifficultyPosterior, attainability, plan_success, success_probability
 from onward.benchmarks import face
 from onward.benchmarks.competition.difficulty_step import DifficultyStep
-from onward.benchmarks.competition.recommenders import Wachter
+from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2, Wachter
 from onward.benchmarks.face import Row, progress
 from onward.streams.errors import UsageError
 from onward.streams.programs.models.scoring import LogisticScore

@@ -37,7 +37,7 @@ class Args(face.Args):
     applicants: tuple[int, ...] = field(
         default=(1000, 10_000, 100_000), metadata={"quick": (200, 1500), "help": "applicants of the round"}
     )
-    generator: Literal["search", "maximal_success", "minimal_l1"] = field(
+    generator: Literal["search", "maximal_success"] = field(
         default="search", metadata={"help": "what proposes options"}
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.candidates import recommenders
-from onward.benchmarks.competition.recommenders import Wachter
+from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2, Wachter
 from onward.environments.competition import Recommender, Settings, World, success_probability
 
 Floats = NDArray[np.float64]
@@ -69,8 +69,8 @@ DEFAULT = "maximal success"
 PLANNERS: Mapping[str, Planner] = MappingProxyType(
     {
         DEFAULT: _planner(lambda difficulty, settings: recommenders.MaximalSuccess(settings.beta / difficulty)),
-        "weighted L1": _planner(lambda difficulty, settings: recommenders.MinimalL1(difficulty)),  # noqa: ARG005
-        "L2": _planner(lambda difficulty, settings: recommenders.MinimalL2()),  # noqa: ARG005
+        "weighted L1": _planner(lambda difficulty, settings: MinimalL1(difficulty)),  # noqa: ARG005
+        "L2": _planner(lambda difficulty, settings: MinimalL2()),  # noqa: ARG005
         "Wachter": _planner(lambda difficulty, settings: Wachter()),  # noqa: ARG005
     }
 )

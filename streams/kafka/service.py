@@ -96,8 +96,7 @@ async def run_service(
 ) -> None:
     """Run a worker until a signal or ``stop``; raise an ``OnwardError`` when something fails.
 
-    ``observe`` and ``before_commit`` are called at the steps of delivery, see ``Stage`` and ``run_worker``.
-    ``portion_entries`` is as in ``ProcessorConfig``.
+    ``observe`` and ``before_commit`` are called at steps of delivery (``Stage``, ``run_worker``).
     """
     programs = _programs(settings)
     topics, options, worker = topic_names(settings), worker_options(settings), _Worker()
@@ -109,26 +108,19 @@ async def run_service(
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(settings.state_dir))
         await preflight(options, ())
-        await check_rights(
-            options, worker_rights(topics, cuts_journal=settings.journal_days is not None), options.group
-        )
+        rights = worker_rights(topics, cuts_journal=settings.journal_days is not None)
+        await check_rights(options, rights, options.group)
         publisher = await stack.enter_async_context(make_publisher(options))
         await warn_of_deletion(options, topics.journal)
-        trials = await stack.enter_async_context(
-            Trials(LoadLimits(settings.max_model_bytes, settings.max_model_seconds))
-        )
-        limits, first_load = _limits(settings), _first_load(trials)
+        load_limits = LoadLimits(settings.max_model_bytes, settings.max_model_seconds)
+        trials = await stack.enter_async_context(Trials(load_limits))
         processor = PartitionProcessor(
             topics, programs, publisher, metrics, wall_clock_ms, config, observe, lease.wait_until_valid
         )
-
-        def hand_over(appended: Sequence[Record]) -> None:
-            worker.hand_over(processor.keep_appended(appended))
-
         ingest = Ingest(
-            *(topics, programs, publisher, metrics, wall_clock_ms, limits, first_load),
+            *(topics, programs, publisher, metrics, wall_clock_ms, _limits(settings), _first_load(trials)),
             accepted=config.accepted,
-            hand_over=hand_over,
+            hand_over=lambda appended: worker.hand_over(processor.keep_appended(appended)),
         )
         readiness = CaughtUp(worker, lambda: processor.partitions if processor.assigned_once else None)
         if settings.web:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 FORMER: Mapping[tuple[str, str], Mapping[str, str]] = MappingProxyType(
     {
         ("policy", "choice"): {"gp_ucb": "residual", "tap": "residual"},
-        ("policy", "generator"): {"wachter": "minimal_l2"},
+        ("policy", "generator"): {"minimal_l1": "search", "minimal_l2": "search", "wachter": "search"},
     }
 )
 """By part and field of a spec: the former name, and the method that serves programs in its place."""

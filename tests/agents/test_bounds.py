@@ -150,7 +150,7 @@ def order_many_changes() -> None:
     with pytest.MonkeyPatch.context() as few:
         few.setattr(plan_order, "MOST_STATES", 1)
         generator.under(lambda X: X[:, 0], Threshold(0.3)).propose(rows)
-    plan_order.thinned(np.zeros((4, 2), dtype=np.intp), np.zeros((4, 3)), np.arange(4.0))
+    plan_order.with_room(4, 1.0, np.zeros((4, 2), dtype=np.intp), np.zeros((4, 3)), np.arange(4.0))
 
 
 def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:

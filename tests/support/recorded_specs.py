@@ -70,8 +70,6 @@ SPECS: Mapping[str, str] = {
     "percentile shift": "policy: {objective: cost, cost: max_percentile_shift}",
     "linear": "policy: {objective: cost, generator: linear, options: 2}",
     "adapted by cost": "policy: {objective: cost, generator: adapted}",
-    "minimal_l1": "policy: {objective: cost, generator: minimal_l1}",
-    "minimal_l2": "policy: {objective: cost, generator: minimal_l2}",
     "maximal_success": "policy: {objective: cost, generator: maximal_success}",
     "margin": "policy: {objective: cost, margin: 0.1}",
     "measured margin": "policy: {objective: cost, margin: auto}",

@@ -90,15 +90,11 @@ def cheap_targets(
     N targets, and of more partial ones than the limit, those with the smallest keys are kept. Returned are their
     number, the key that all with smaller ones are among them, and whether targets with this very key are lost.
     """
-    first, steps = levels.first, levels.steps
-    own, sequence, floor = tables.own, tables.sequence, tables.floor
+    first, steps, sequence = levels.first, levels.steps, tables.sequence
     most_steps, most_changes, most_visited = limits
     effect, least, below = promise
     movable, samples = len(sequence), len(bound)
-    gained, ahead = np.zeros(movable + 1), np.zeros(movable + 1)
-    for d in range(movable - 1, -1, -1):
-        m = sequence[d]
-        ahead[d] = ahead[d + 1] + max(0.0, effect[first[m] : first[m + 1]].max())
+    gained, ahead = np.zeros(movable + 1), most_ahead(effect, first, sequence)
     part, added = np.empty((movable + 1, samples)), np.empty((movable, samples))
     part[0] = tables.stop
     used, changed = np.zeros(movable + 1, np.intp), np.zeros(movable + 1, np.intp)
@@ -107,16 +103,11 @@ def cheap_targets(
     while depth >= 0:
         if depth == movable:
             if used[depth] and least <= gained[depth] < below:
-                if count == len(targets):
-                    count, threshold = thinned(targets, lower, key)
-                    if count == 0:  # many targets cost the same, where all steps cost the least that a step can
-                        count, are_lost = len(targets) // 2, True
-                targets[count], lower[count], key[count] = target, part[depth], NEVER
-                is_new = True
-                for s in range(samples):
-                    key[count] = min(key[count], part[depth, s] / max(bound[s], LEAST_SAVING))
-                    is_new &= part[depth, s] >= known[s] - LEAST_SAVING
-                count += is_new and key[count] < threshold
+                count, threshold, lost = with_room(count, threshold, targets, lower, key)
+                are_lost |= lost
+                targets[count], lower[count] = target, part[depth]
+                key[count] = least_ratio(part[depth], bound, known)
+                count += key[count] < threshold
             depth -= 1
             continue
         m = sequence[depth]
@@ -137,37 +128,79 @@ def cheap_targets(
         gained[depth + 1] = gained[depth] + effect[level]
         if gained[depth + 1] + ahead[depth + 1] < least:
             continue
-        is_cheap = more == 0
-        for s in range(samples):
-            cost = part[depth, s]
-            for step in range(more):
-                cost += max(floor, own[level, step, s] + added[depth, s])
-            part[depth + 1, s] = cost
-            is_cheap |= cost < threshold * bound[s] - LEAST_SAVING
+        cost_after(part[depth], level, levels, tables, added[depth], part[depth + 1])
+        is_cheap = more == 0 or is_below(part[depth + 1], threshold, bound)
         visited += 1
         if visited % most_visited == 0:
             threshold *= NARROWED
         if is_cheap:
             used[depth + 1], changed[depth + 1] = used[depth] + more, changed[depth] + (more > 0)
             depth += 1
+    return kept_below(threshold, count, targets, lower, key), threshold, are_lost
+
+
+@compiled
+def most_ahead(effect: Array, first: Indices, sequence: Indices) -> Array:
+    """The most that the features from each place of the sequence on can add to the log odds, (M + 1,)."""
+    ahead = np.zeros(len(sequence) + 1)
+    for d in range(len(sequence) - 1, -1, -1):
+        m = sequence[d]
+        ahead[d] = ahead[d + 1] + max(0.0, effect[first[m] : first[m + 1]].max())
+    return ahead
+
+
+@compiled
+def with_room(count: int, threshold: float, targets: Indices, lower: Array, key: Array) -> tuple[int, float, bool]:
+    """Of as many targets as there is room for keep those with the smaller keys; say whether some of this key are lost.
+
+    Returned are also their number and the key that they are below.
+    """
+    if count < len(targets):
+        return count, threshold, False
+    threshold = np.median(key)
+    count = kept_below(threshold, count, targets, lower, key)
+    # Many targets cost the same, where all steps cost the least that a step can.
+    return (count, threshold, False) if count else (len(targets) // 2, threshold, True)
+
+
+@compiled
+def kept_below(threshold: float, count: int, targets: Indices, lower: Array, key: Array) -> int:
+    """Keep those of the first targets whose keys are below a threshold in front; return their number."""
     kept = 0
     for row in range(count):
         if key[row] < threshold:
             targets[kept], lower[kept], key[kept] = targets[row], lower[row], key[row]
             kept += 1
-    return kept, threshold, are_lost
+    return kept
 
 
 @compiled
-def thinned(targets: Indices, lower: Array, key: Array) -> tuple[int, float]:
-    """Keep the half of the targets with the smaller keys in front; return their number and the key they are below."""
-    threshold = np.median(key)
-    kept = 0
-    for row in range(len(key)):
-        if key[row] < threshold:
-            targets[kept], lower[kept], key[kept] = targets[row], lower[row], key[row]
-            kept += 1
-    return kept, threshold
+def cost_after(before: Array, level: int, levels: Levels, tables: PlanTables, added: Array, after: Array) -> None:
+    """Put into ``after`` (S,) what a partial target costs at least with the steps to one more level."""
+    for s in range(len(after)):
+        after[s] = before[s]
+        for step in range(levels.steps[level]):
+            after[s] += max(tables.floor, tables.own[level, step, s] + added[s])
+
+
+@compiled
+def least_ratio(cost: Array, bound: Array, known: Array) -> float:
+    """The least ratio of costs (S,) to the bound (S,); ``NEVER`` where one may be below what is known (S,)."""
+    least = NEVER
+    for s in range(len(cost)):
+        if cost[s] < known[s] - LEAST_SAVING:
+            return NEVER
+        least = min(least, cost[s] / max(bound[s], LEAST_SAVING))
+    return least
+
+
+@compiled
+def is_below(cost: Array, share: float, bound: Array) -> bool:
+    """Whether one of some costs (S,) is below its share of the bound (S,)."""
+    for s in range(len(cost)):  # noqa: SIM110 (numba compiles no generator)
+        if cost[s] < share * bound[s] - LEAST_SAVING:
+            return True
+    return False
 
 
 @compiled

@@ -1,8 +1,7 @@
-"""A recommender as a program's generator: plans in the spec's steps, counted from the person's own values."""
+"""Maximal success as a program's generator: plans in the spec's steps, counted from the person's own values."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from copy import copy
 from typing import ClassVar, Self
 
@@ -12,15 +11,13 @@ from ...goals import Goal
 from ..components.grid import Steps
 from ..contract import Array, Explanation, Indices, LinearScore, Mask, Objective, Proposals, Score, Space
 from ..search import Search
-from .contract import Bounds, Recommender, Task, gained, task_of
+from .contract import Bounds, Task, gained, task_of
 from .maximal_success import MaximalSuccess
-from .minimal_l1 import MinimalL1
-from .minimal_l2 import MinimalL2
 from .whole_steps import whole_steps
 
 
-class RecommenderGenerator(Search):
-    """The plans of a recommender, each with at least one option a person who can reach the goal.
+class MaximalSuccessGenerator(Search):
+    """Plans of ``MaximalSuccess``, those that people most probably carry out: one at least to who can reach the goal.
 
     The first option is the recommender's plan. Others have about half as many changes, and half of these again: the
     plan among the features that contribute most. Arms are sets of features, as those of ``Search``.
@@ -37,6 +34,8 @@ class RecommenderGenerator(Search):
     beta
         How likely changes succeed: theta = beta / d.
     """
+
+    name: ClassVar[str] = MaximalSuccess.name
 
     def __init__(
         self,
@@ -64,10 +63,6 @@ class RecommenderGenerator(Search):
         other._difficulty, other._beta = difficulty, beta
         return other
 
-    @abstractmethod
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:
-        """The recommender for features of these difficulties, (M,)."""
-
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         return self._completed(people, self._planned(people), super().propose)
@@ -78,7 +73,7 @@ class RecommenderGenerator(Search):
             raise ValueError(f"{count} options are feasible for this person")
         return super().explain(person)
 
-    def _relaxed(self, space: Space) -> RecommenderGenerator:
+    def _relaxed(self, space: Space) -> MaximalSuccessGenerator:
         return type(self)(space, self._objective, *self._model())
 
     def _planned(self, people: Array) -> Proposals:
@@ -87,7 +82,7 @@ class RecommenderGenerator(Search):
         if not (isinstance(score, LinearScore) and 0.0 < goal.required < 1.0) or not len(self._column):
             return Proposals.none(people)
         task, most = self._task(people, score, goal.required)
-        recommender = self.recommender(self._difficulty[self._grid.features], self._beta)
+        recommender = MaximalSuccess(self._beta / self._difficulty[self._grid.features])
         rows, parts = np.arange(len(people)), list[tuple[Indices, Steps]]()
         allowed: Mask = np.ones_like(most, dtype=np.bool_)
         changes = self._most_changes
@@ -127,33 +122,3 @@ def _largest(contributions: Array, count: int) -> Mask:
     """The ``count`` largest contributions of each row (n, M)."""
     rank = np.argsort(np.argsort(-contributions, axis=1, kind="stable"), axis=1, kind="stable")
     return np.asarray(rank < count)
-
-
-class MinimalL2Generator(RecommenderGenerator):
-    """Plans of ``MinimalL2``: many features change a little."""
-
-    name: ClassVar[str] = MinimalL2.name
-
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:
-        """The projection, whatever the difficulties."""
-        return MinimalL2()
-
-
-class MinimalL1Generator(RecommenderGenerator):
-    """Plans of ``MinimalL1``: the cheapest by the features' difficulties."""
-
-    name: ClassVar[str] = MinimalL1.name
-
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:
-        """The knapsack with these costs."""
-        return MinimalL1(difficulty)
-
-
-class MaximalSuccessGenerator(RecommenderGenerator):
-    """Plans of ``MaximalSuccess``: those that people most probably carry out."""
-
-    name: ClassVar[str] = MaximalSuccess.name
-
-    def recommender(self, difficulty: Array, beta: float) -> Recommender:
-        """Joint success with theta = beta / d."""
-        return MaximalSuccess(beta / difficulty)

@@ -19,10 +19,9 @@ class MaximalSuccess(Recommender):
     $a_i = 1 / (|x'_i - x_i| x'_i) - 1$ (eq 7), independently of the others. The cost $\sum_i d_i |\Delta x_i|$ is least
     with few large changes, which fail; joint success is largest with many small ones.
 
-    The problem separates by feature at a price $\lambda$ per unit of gain. $-\log p_i$ is convex in the change while
-    $p_i$ is above about .8, so while all changes are small the dual has no gap, and its one equation is solved by
-    Newton's method. Beyond, a feature may be better changed all the way: then intervals of changes are bounded by the
-    dual and split (``joint_success.py``), until the plan is proven to be within 1e-3 of the largest log probability.
+    $-\log p_i$ is convex in the change while $p_i$ is above about .8. Beyond, a feature may be better changed all the
+    way. So what is lacking is cut into equal units, which dynamic programming shares out among the features, and units
+    are halved until it does not matter any more (``joint_success.py``).
 
     By eq 7 a change downwards succeeds more easily the nearer it ends to 0, and always at 0. A plan may then gain more
     than is missing.

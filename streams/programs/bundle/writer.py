@@ -7,7 +7,7 @@ import importlib.metadata
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,11 @@ def write_bundle(
     ``columns`` are the encoded columns of the program, and ``estimator`` is a fitted estimator or an imported model
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
-    its data (``retrains.py``), ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, and
-    ``improvement`` says whether changes help. ``approved`` are raw rows that the model approves, of which the baseline
-    of reasons is kept. Raises ``UsageError`` when the folder is not empty or cannot be written,
-    ``ModelError`` when a model could not be loaded again.
+    its data, ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, ``improvement`` says whether
+    changes help. ``approved`` are raw rows that the model approves: the baseline of reasons is kept. Raises
+    ``UsageError`` when the folder cannot be written, ``ModelError`` when a model could not be loaded again.
     """
-    types = {feature.name: feature.type for feature in spec.features}
+    types, features = {each.name: each.type for each in spec.features}, tuple(map(FeatureColumn.of, spec.features))
     try:
         model, again = model_file(estimator, len(columns)), dump_retrains(retrains) if retrains else None
     except ValueError as error:
@@ -77,14 +76,8 @@ def write_bundle(
         contents[name] = content
         return BundleFile(name, len(content), hashlib.sha256(content).hexdigest())
 
-    helps: ImprovementFile | UnsetType = UNSET
-    if improvement is not None:
-        file = kept("improvement.npz", dump_improvement(improvement.improvement))
-        measured = improvement.improvement.name, improvement.calibration
-        helps = ImprovementFile(file.file, file.size, file.sha256, *measured)
     # Both come from real people. A generator that does not look at instances is given none.
     rows = instances if candidates.registry[spec.policy.generator].uses_instances else ()
-    features = tuple(map(FeatureColumn.of, spec.features))
     manifest = Manifest(
         program=spec.program,
         version=version,
@@ -97,7 +90,7 @@ def write_bundle(
         retrains=UNSET if again is None else kept("retrains.npz", again),
         promise_calibration=promise_calibration,
         goal_policy=UNSET if goal_policy is None else kept("goal.npz", goal_policy),
-        improvement=helps,
+        improvement=UNSET if improvement is None else _improvement_file(improvement, kept),
         onnx=model.onnx,
         baseline=baseline_of(approved, features) or UNSET,
         margin=margin,
@@ -106,6 +99,12 @@ def write_bundle(
     )
     _write_folder(folder, contents, manifest)
     return manifest
+
+
+def _improvement_file(fitted: FittedImprovement, kept: Callable[[str, bytes], BundleFile]) -> ImprovementFile:
+    """What says whether changes help, as the manifest names it."""
+    file = kept("improvement.npz", dump_improvement(fitted.improvement))
+    return ImprovementFile(file.file, file.size, file.sha256, fitted.improvement.name, fitted.calibration)
 
 
 def copy_bundle(source: Path, folder: Path, program: str) -> None:

@@ -10,49 +10,37 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from ....agents.goals import accepted
 from ....agents.scores import Score
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import read_table, unlabelled_in_words
 from ...errors import UsageError
-from ..assembly import check_first
 from ..bundle.manifest import Manifest
 from ..bundle.model_files import read_local
-from ..bundle.writer import check_new, write_bundle
-from ..limited_places import round_score
-from ..model_fit import ModelFacts
-from ..models.scoring import score_of_options, scorer
+from ..bundle.writer import check_new
+from ..models.scoring import scorer
 from ..onnx.matrix import Stated
-from ..promised import measured_promise, needs_retrains
+from ..promised import needs_retrains
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .imported_model import Importer
-from .improvement import fit_improvement, measured_improvement
-from .lasting import measure_lasting
-from .margin import Tell, retrained, wanted_margin
-from .protected import protected_use
+from .margin import Tell, retrained
 from .resampled import Samples
 from .retrains import RETRAINS, check_number
-from .served import broken_rows, just_above, measure_served
-from .train import ESTIMATORS, REFERENCE_ROWS, accepted_rows, metrics_of, published
-from .unsaved_program import unsaved_program
-
-if TYPE_CHECKING:
-    pass
+from .train import ESTIMATORS
+from .trained import Split, Trained, labelled, write_trained
 
 Floats = NDArray[np.float64]
 
 CHECKED_ROWS = 2000
 """Rows on which flattened trees must score as onnxruntime does."""
-FITTED = 0.75
+HELPING = 0.75
 """The share of the rows that say whether changes help. The others measure how far that can be believed."""
 
 SURROGATES: Sequence[Callable[[np.random.RandomState], Any]] = (
@@ -88,59 +76,31 @@ def import_model(
     check_new(output)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
-    table, codec = read_table(csv, loaded.spec), FeatureCodec(loaded.spec)
-    for line in unlabelled_in_words(table.left_out):
-        tell(line)
+    table, codec = labelled(csv, loaded, tell), FeatureCodec(loaded.spec)
     content = read_local(file)
     importer = Importer(codec, table, probabilities)
     model = importer.model(file, content, columns, tell)
-    scores = model.score(table.X)
-    known = ModelFacts(model)
-    check_first(known, loaded)
     again = [importer.retrain(each, model) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
-    instances = accepted_rows(csv, table, order, model, codec)[: loaded.spec.candidates]
-    alike = published(loaded, instances, table)
-    known = known._replace(has_instances=bool(instances), metrics=alike, retrains=again)
-    check_first(known, loaded)
-    reference = [table.rows[index] for index in order[:REFERENCE_ROWS]]
-    approved = accepted(scores, loaded.spec.model.threshold)
-    rejected = table.X[order][~approved[order]]
-    fitted, held_out = np.split(order, [round(FITTED * len(order))])
-    with threadpool_limits(1):
-        prior = fit_improvement(loaded.spec, table.X[fitted], table.labels[fitted], seed)
-    refit = partial(surrogates, scores, codec.readable(table.X), table.labels, random, tell)
-    unsaved = unsaved_program(codec, model.score, instances, reference, prior)
-    unsaved = unsaved._replace(retrains=[score_of_options(each.score) for each in again])
-    margin, measured = wanted_margin(loaded.spec, unsaved, refit, rejected)
-    check_first(known._replace(margin=margin), loaded)
-    promise = measured_promise(loaded.spec.promise, model, again)
-    asked = round_score(loaded.spec, scores[approved])
-    measured |= measure_served(loaded.spec, unsaved, margin, rejected, promise, asked)
-    samples = Samples.given(loaded.spec, model, again)
-    measured |= measure_lasting(loaded.spec, unsaved, margin, rejected, samples, promise)
-    measured |= broken_rows(codec, table.rows)
-    measured |= protected_use(codec, model.score, table.X[order])
-    return write_bundle(
-        output,
-        loaded.spec,
-        codec.columns,
-        version=f"onnx-{_digest([content, *map(read_local, retrains), policy], csv, loaded, seed)}",
-        estimator=model,
-        instances=instances,
-        reference=reference,
-        margin=margin,
-        retrains=again,
-        goal_policy=policy,
-        improvement=measured_improvement(prior, table.X[held_out], table.labels[held_out]),
-        approved=[table.rows[index] for index in np.flatnonzero(approved)],
-        metrics=metrics_of(table, order, model, loaded.spec.model.threshold)
-        | {"instances": len(instances)}
-        | just_above(loaded.spec, scores, table.labels)
-        | measured
-        | alike,
+    helping, held_out = np.split(order, [round(HELPING * len(order))])
+    digest = _digest([content, *map(read_local, retrains), policy], csv, loaded, seed)
+
+    def refit(_: Samples | None) -> Sequence[Score]:
+        return surrogates(model.score(table.X), codec.readable(table.X), table.labels, random, tell)
+
+    trained = Trained(
+        csv,
+        loaded,
+        table,
+        codec,
+        model,
+        model,
+        Split(order, helping, held_out, order, np.arange(len(order)), order),
+        refit,
+        partial(Samples.given, loaded.spec, model, again),
     )
+    return write_trained(trained, output, seed=seed, version=lambda _: f"onnx-{digest}", goal_policy=policy)
 
 
 def surrogates(

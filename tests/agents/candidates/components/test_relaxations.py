@@ -127,7 +127,7 @@ def named(advice: str) -> tuple[str, re.Match[str]]:
     return kind, match
 
 
-@pytest.mark.parametrize("name", ["search", "linear", "adapted", "minimal_l2"])
+@pytest.mark.parametrize("name", ["search", "linear", "adapted", "maximal_success"])
 def test_the_spec_that_an_explanation_names_serves_the_person(name: str) -> None:
     kinds: Counter[str] = Counter()
     for seed in range(100):

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.agents.candidates.recommenders import Bounds, MinimalL1
+from onward.agents.candidates.recommenders import Bounds
 from onward.agents.promises.ball import LpBall
+from onward.benchmarks.competition.recommenders import MinimalL1
 from onward.benchmarks.robustness.exact import RobustLinear, Rules, Status
 from onward.streams.programs.models.scoring import LogisticScore
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...compiled import compiled
-from ..contract import Array
-from .contract import Recommender, Task
+from onward.agents.candidates.contract import Array
+from onward.agents.candidates.recommenders.contract import Recommender, Task
+from onward.agents.compiled import compiled
 
 
 class MinimalL2(Recommender):
