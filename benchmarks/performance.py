@@ -65,7 +65,7 @@ RUNS = (
         is_paired=True,
         shown=r"^onward / other",
     ),
-    Run("options", ("--drafts-alone", "--drafted-people", "30"), reads_data=True, is_paired=True),
+    Run("options", ("--drafts-alone", "--drafted-people", "10"), reads_data=True, is_paired=True),
     Run("trees", ("--people", "40"), reads_data=True, is_paired=True, shown="a person|ratio"),
     Run("first_answer", ("--repeats", "1"), reads_data=True),
     Run("workers", ("--applications", "1000"), shown="catch up|an application|faster|applications$"),
