@@ -1,7 +1,8 @@
 """The processor time of a rejected person in programs as they are drafted, by data, model and number of features.
 
 Each version trains the program in its own format, and asks of options what it can. Then they take turns in processes of
-their own: people alone, people in blocks, and people of whom nobody has an option, who are explained.
+their own: people alone, people in blocks, and people of whom nobody has an option, who are explained. So are those
+whom the program itself leaves without one: mostly nothing that reaches the decision helps them.
 """
 
 from __future__ import annotations
@@ -75,25 +76,27 @@ def spent(what):
     what()
     return 1e6 * (time.process_time() - started)
 
-told.propose(people[:3])
+unhelped = np.setdiff1d(np.arange(len(people)), told.propose(people).people)[: int(explained)]
 if len(lost):
     none.explain(people[lost[0]])
 alone = [spent(lambda: told.propose(people[[i]])) for i in range(len(people))]
 block = spent(lambda: told.propose(people)) / len(people)
 searched = [spent(lambda: none.propose(people[[i]])) for i in lost]
 why = [spent(lambda: none.explain(people[i])) for i in lost]
-print(json.dumps([alone, block, searched, why]))
+own = [spent(lambda: told.explain(people[i])) for i in unhelped]
+print(json.dumps([alone, block, searched, why, own]))
 """
 
 
 class Spent(NamedTuple):
-    """Microseconds of CPU: of each person alone, of one in blocks, and of those who have no option, searched and
-    explained."""
+    """Microseconds of CPU: of each person alone, of one in blocks, of those who have no option, searched and explained,
+    and of those explained whom the program itself leaves without one."""
 
     alone: Sequence[float]
     block: float
     searched: Sequence[float]
     explained: Sequence[float]
+    unhelped: Sequence[float]
 
 
 _KNOWN = (
@@ -235,8 +238,8 @@ def _spent(specs: Mapping[str, tuple[str, Path]], table: Path, people: int) -> M
 
 
 def _least(turns: Sequence[Spent]) -> Spent:
-    alone, block, searched, explained = (np.min(np.array(each), axis=0) for each in zip(*turns, strict=True))
-    return Spent(alone.tolist(), block.item(), searched.tolist(), explained.tolist())
+    alone, block, *lost = (np.min(np.array(each), axis=0) for each in zip(*turns, strict=True))
+    return Spent(alone.tolist(), block.item(), *(each.tolist() for each in lost))
 
 
 def _turn(python: str, spec: Path, table: Path, people: int) -> Spent:
@@ -263,9 +266,13 @@ def _figures(name: str, spent: Mapping[str, Spent]) -> Iterator[Row]:
             "no option": float(np.mean(own.searched)) if own.searched else float("nan"),
             "explained": float(np.mean(own.explained)) if own.explained else float("nan"),
         }
+        if own.unhelped:
+            seen[version]["not helped, explained"] = float(np.mean(own.unhelped))
         for figure, value in seen[version].items():
             yield row(title, ", ".join(filter(None, (name, version))), figure, value, "us")
     if len(spent) > 1:
         ours, other = seen.values()
         for figure, value in ours.items():
+            if figure not in other:
+                continue
             yield row(title, f"{name}, ratio", figure, value / other[figure])

@@ -73,7 +73,8 @@ def test_times_of_a_person_have_their_aims(measured):
 def test_the_cpu_of_a_rejected_person_in_a_drafted_program_is_measured(measured):
     rows, _, _ = measured
     line = {figure: row for (title, name, figure), row in rows.items() if name == "23 open features, forest"}
-    assert set(line) == {"alone, median", "alone, p99", "in blocks", "no option", "explained"}
+    always = {"alone, median", "alone, p99", "in blocks", "no option", "explained"}
+    assert always <= set(line) <= {*always, "not helped, explained"}
     assert all(row.value > 0.0 and row.unit == "us" for row in line.values())
     assert line["alone, median"].value <= line["alone, p99"].value
 
