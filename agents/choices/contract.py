@@ -52,6 +52,13 @@ class Pull(NamedTuple):
     context: bytes = b""
 
 
+class Seen(NamedTuple):
+    """What is seen of a person: whether they carried an option out, and whether it helped. None where nobody knows."""
+
+    acted: bool | None = None
+    helped: bool | None = None
+
+
 class FeatureBeliefs(NamedTuple):
     """A learner's beliefs about M features, each (M,).
 
@@ -94,6 +101,9 @@ class Choice(Equipped, ABC):
 
     ignores_zero_reward: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
+
+    by_stages: ClassVar[bool] = False
+    """Whether it learns apart whether people act and whether it helps (``learn``), and nothing from silence."""
 
     reads_outlook: ClassVar[bool] = True
     """Whether its picks depend on the outlook of options, which is left out of recourses of one option where not."""
@@ -238,6 +248,20 @@ class Choice(Equipped, ABC):
     @abstractmethod
     def retract(self, pull: Pull) -> None:
         """Take back an earlier pick that its person never saw. The step it took stays counted."""
+
+    def learn(self, pulls: Sequence[Pull], seen: Seen, sign: int = 1) -> None:
+        """Learn what is seen of a person who tried one of these pulls at most; ``sign`` -1 takes the lesson back.
+
+        Only of a choice that learns ``by_stages``.
+        """
+        raise NotImplementedError(f"{self.name} does not learn by stages")
+
+    def expected_of(self, pull: Pull, seen: Seen) -> tuple[float, float] | None:
+        """The probability that was expected of what is seen, and what it was; None where nothing was expected.
+
+        Only of a choice that learns ``by_stages``.
+        """
+        raise NotImplementedError(f"{self.name} does not learn by stages")
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
