@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from .events import (
+    Acted,
     Answer,
     Application,
     DeadLetter,
@@ -193,6 +194,16 @@ kinds = Kinds(
         about="case",
         waits_for="decision",
         clocks=frozenset({"answers"}),
+    ),
+    Kind(
+        "acted",
+        (Acted,),
+        "Somebody carried a suggestion out",
+        "input",
+        "acted",
+        "That people carried a suggestion out, before it is known whether it helped.",
+        about="case",
+        waits_for="decision",
     ),
     Kind(
         "outcome",

@@ -110,7 +110,7 @@ class Stages(Residual):
     @property
     def has_learned_execution(self) -> bool:
         """Whether people who were seen to act, or not to, have halved the variance of kappa."""
-        return self._acting.item(INFORMATION) >= PRIOR_SD[EFFORT] ** -2.0
+        return bool(self._acting[INFORMATION] >= PRIOR_SD[EFFORT] ** -2.0)
 
     @property
     def acting(self) -> tuple[int, float, int]:
@@ -166,7 +166,7 @@ class Stages(Residual):
 
     def _more_numbers(self, gradient: Array, execution: float) -> tuple[float, ...]:
         """The predictor of the weights of acting, and the execution probability."""
-        return (gradient * self._of_acting) @ self._weights, execution
+        return float((gradient * self._of_acting) @ self._weights), execution
 
     def _stages(self, pull: Pull) -> tuple[float, float]:
         """The probabilities at the pick that the person acts, and that it then helps."""

@@ -388,8 +388,10 @@ def _start_window(case: Case, program: Program, shard: Shard, fold: Fold) -> str
         assert program.window_steps is not None, "a window counts steps or event time"
         case.wait(OPEN, shard.step + program.window_steps)
         return None
-    case.deadline_ms = fold.begin_ms(case.key, case.time_ms, program.window_ms, program) + program.window_ms
-    case.wait(OPEN, case.deadline_ms + program.lateness_ms)
+    begin_ms = fold.begin_ms(case.key, case.time_ms, program.window_ms, program)
+    case.deadline_ms = begin_ms + program.window_ms
+    first_ms = program.window_ms if program.acted_ms is None else program.acted_ms
+    case.wait(OPEN, begin_ms + first_ms + program.lateness_ms)
     return format_time(case.deadline_ms)
 
 

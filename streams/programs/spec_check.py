@@ -193,7 +193,7 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "goal"), f"{policy.goal} is for limited places: say how many in `capacity`"
     if spec.shards != 1:
         yield ("shards",), "places are given to the best of the whole program, which has one shard then"
-    if policy.window.time is None:
+    if policy.window.length is None:
         yield ("policy", "window"), "a program with rounds needs a window in time, such as `time: P90D`"
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:
