@@ -68,12 +68,15 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
 
     ``revised_arm`` is the arm of the option that stands for it, where a new model broke it and left none on its own.
     The learner did not pick that one, so it learns nothing from what comes of it.
+
+    ``target`` is what it asked for, where a program learns from people who come back (``rewards/returns.py``).
     """
 
     arm: int
     execution: float
     revised_arm: int | None = None
     context: bytes = b""
+    target: bytes = b""
 
     @property
     def arm_name(self) -> str:

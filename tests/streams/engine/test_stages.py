@@ -13,9 +13,9 @@ import pytest
 
 from onward.agents.choices import Pull, Seen, Stages
 from onward.agents.options import Options
-from onward.schemas.events import Acted, Erasure, Outcome
+from onward.schemas.events import Acted, Application, Erasure, Outcome
 from onward.tests.support.pipeline import START_MS, build_program
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, Tape, cases, tape
+from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, Tape, cases, tape
 
 from .test_learner_updates import learner as stored
 
@@ -255,3 +255,30 @@ def test_execution_is_learned_only_when_acting_was_seen():
         assert pick is not None
         one.learn([Pull(step, pick.arm, pick.execution, pick.context)], Seen(bool(step % 2)))
     assert one.has_learned_execution
+
+
+def comes_back(story: Tape, name: str, ms: int, features: dict[str, Any], applicant: str | None = "ann") -> None:
+    story.send("applications", Application("loan", f"{name} again", features, applicant, name), ms, f"a2-{name}")
+
+
+@pytest.mark.parametrize(
+    ("further", "applicant", "acted"),
+    [(0, "ann", True), (5, "ann", True), (-1, "ann", None), (0, "bob", None), (0, None, None)],
+)
+def test_who_comes_back_with_what_an_option_asked_for_has_carried_it_out(tmp_path, further, applicant, acted):
+    """Nobody is known by the name of an earlier application alone."""
+    story = story_of(tmp_path, {**WINDOW, "acting": "returns"}, policy={"generator": "search"})
+    story.send("applications", Application("loan", "x", dict(POOR), "ann"), 0, "a-x")
+    story.fold("told")
+    option = story.answers()[0].options[-1]
+    changed = {change.feature: change.target for change in option.changes}
+    changed = {name: value + (further if name == "income" else 0) for name, value in changed.items()}
+    assert "income" in changed
+    comes_back(story, "x", 30 * DAY_MS, {**POOR, **changed}, applicant)
+    [case, *_] = cases(story.fold("back"))
+    assert (case.acting and case.acting.acted) is acted
+    if acted:
+        assert case.options[case.acting.option].arm == int(option.candidate)
+        outcome(story, "x", 200 * DAY_MS, result="not_improved")
+        story.fold("outcome")
+        assert [(fate.option, fate.acted) for fate in story.rewards()] == [(option.id, True)]
