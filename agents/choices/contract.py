@@ -53,10 +53,15 @@ class Pull(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What is seen of a person: whether they carried an option out, and whether it helped. None where nobody knows."""
+    """What is seen of a person: whether they carried an option out, and whether it helped. None where nobody knows.
+
+    Where not ``either_way``, nobody would have heard of them if they had not acted: that they did says nothing of how
+    probably people do.
+    """
 
     acted: bool | None = None
     helped: bool | None = None
+    either_way: bool = True
 
 
 class FeatureBeliefs(NamedTuple):
@@ -303,6 +308,11 @@ class Choice(Equipped, ABC):
     @property
     def has_learned_execution(self) -> bool:
         """Whether outcomes have taught it execution probabilities: then the ``execution`` of its picks is learned."""
+        return False
+
+    @property
+    def has_seen_acting(self) -> bool:
+        """Whether anybody of whom it would have heard either way was seen to act."""
         return False
 
     @property

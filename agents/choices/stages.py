@@ -113,6 +113,11 @@ class Stages(Residual):
         return bool(self._acting[INFORMATION] >= PRIOR_SD[EFFORT] ** -2.0)
 
     @property
+    def has_seen_acting(self) -> bool:
+        """Whether anybody of whom it would have heard either way was seen to act."""
+        return bool(self._acting[ACTED] > 0.0)
+
+    @property
     def acting(self) -> tuple[int, float, int]:
         """The people of whom acting is known, the sum of the probabilities stated of them, and how many acted."""
         known, stated, acted, _ = self._acting.tolist()
@@ -135,7 +140,8 @@ class Stages(Residual):
             if seen.acted is None and seen.helped is not None:
                 self._add_both(pull, float(seen.helped), sign * share)
             elif seen.acted is not None:
-                self._add_acting(pull, float(seen.acted), sign * share)
+                if seen.either_way:
+                    self._add_acting(pull, float(seen.acted), sign * share)
                 if seen.acted and seen.helped is not None:
                     self._add_help(pull, float(seen.helped), sign * share)
         if own:

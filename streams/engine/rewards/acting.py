@@ -34,7 +34,8 @@ def note_acting(case: Case, shard: Shard, acting: Acting, how: str, time_ms: int
 
     Where the shard has learned enough since its last increment, it publishes another.
     """
-    taught = learn_stages(case, shard, Seen(acting.acted), acting.option, fold)
+    seen = Seen(acting.acted, None, shard.program.silence_is_inaction)
+    taught = learn_stages(case, shard, seen, acting.option, fold)
     case.acting = replace(acting, taught=taught)
     fold.save(case)
     fold.count("acting", shard.program.name, how)
@@ -50,19 +51,21 @@ def learn_stages(case: Case, shard: Shard, seen: Seen, option_index: int | None,
     if not shard.program.learns_by_stages:
         return ()
     before = case.acting
-    if before is not None and (Seen(before.acted), before.option) == (seen, option_index):
+    if before is not None and (before.acted, None, before.option) == (seen.acted, seen.helped, option_index):
         return before.taught
     if before is not None:
         _teach(case, shard, Seen(before.acted), before.taught, -1)
+        fold.effects.shards.add(shard.key)
     indices = range(len(case.options)) if option_index is None else [option_index]
     taught = tuple([index for index in indices if case.options[index].revised_arm is None])
-    if seen != NOTHING:
-        _teach(case, shard, seen, taught, 1)
+    if seen.helped is None and not seen.either_way:
+        return ()
+    _teach(case, shard, seen, taught, 1)
     fold.effects.shards.add(shard.key)
     return taught
 
 
 def _teach(case: Case, shard: Shard, seen: Seen, indices: Sequence[int], sign: int) -> None:
-    if indices:
+    if indices and (seen.acted, seen.helped) != (None, None):
         shard.learner.learn([pull_of(case, index) for index in indices], seen, sign)
         shard.untold += bool(shard.learner.additive)

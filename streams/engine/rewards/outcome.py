@@ -17,7 +17,7 @@ from ..picks.pick import pick
 from ..portion import Footprint
 from ..shards import Shard
 from ..timing.timers import WINDOW
-from .acting import note_acting
+from .acting import NOTHING, note_acting
 from .fates import close, credited, dangling, late
 
 
@@ -78,18 +78,18 @@ def _end_stage(case: Case, shard: Shard, fold: Fold) -> None:
     program, option = shard.program, credited(case, None)
     closes_ms = None if case.deadline_ms is None else case.deadline_ms + program.lateness_ms
     goes_on = closes_ms is not None and case.due < closes_ms
-    if case.acting is None and program.silence_is_inaction:
+    # Until somebody is seen to act nobody knows whether people are seen at all.
+    if case.acting is None and program.silence_is_inaction and shard.learner.has_seen_acting:
         time_ms = case.due - program.lateness_ms if goes_on else _ended_ms(case, fold)
         note_acting(case, shard, Acting(False, option), "silent", time_ms, fold)
     if closes_ms is not None and goes_on:
         case.wait(OPEN, closes_ms)
         fold.save(case)
         return
-    if case.acting is None:
-        close(case, shard, "censored", 0.0, option, _ended_ms(case, fold), fold)
-    else:
-        acted, option = case.acting.acted, case.acting.option
-        close(case, shard, "censored", 0.0, option, _ended_ms(case, fold), fold, Seen(acted))
+    seen = NOTHING
+    if case.acting is not None:
+        seen, option = Seen(case.acting.acted, None, program.silence_is_inaction), case.acting.option
+    close(case, shard, "censored", 0.0, option, _ended_ms(case, fold), fold, seen)
 
 
 def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
@@ -120,12 +120,12 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
         if event.option is not None and option is not None and (case.picked is None or case.picked.place is None):
             pick(entry, case, option, program, fold)
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
-        reward, seen = float(event.result == "improved"), _seen(event, case)
+        reward, seen = float(event.result == "improved"), _seen(event, case, program)
         close(case, shard, "rewarded", reward, option, entry.time_ms, fold, seen)
 
 
-def _seen(event: Outcome, case: Case) -> Seen:
+def _seen(event: Outcome, case: Case, program: Program) -> Seen:
     """What an outcome lets see, with what was heard before: who did not act was helped by nothing."""
     heard = case.acting.acted if case.acting is not None and case.acting.is_heard else None
     acted = heard if event.acted is UNSET else event.acted
-    return Seen(acted, None if acted is False else event.result == "improved")
+    return Seen(acted, None if acted is False else event.result == "improved", program.silence_is_inaction)

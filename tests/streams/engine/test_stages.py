@@ -44,16 +44,24 @@ def learned(ledger: Path) -> dict[str, bytes]:
     return {name: array.tobytes() for name, array in stored(ledger)[1].items()}
 
 
-def taught(ledger: Path, *lessons: tuple[Seen, Sequence[int]]) -> dict[str, bytes]:
-    """What a new learner learns of these lessons of the only case, each about the options at some places."""
-    [case] = cases(ledger)
+def taught(ledger: Path, *lessons: tuple[Seen, Sequence[int]], of: str = "x") -> dict[str, bytes]:
+    """What a new learner learns of these lessons of a case, each about the options at some places.
+
+    Where there is a case "first", its person has acted before.
+    """
+    known = {case.key.application: case for case in cases(ledger)}
     one = build_program(choice="stages").learner()
-    for seen, places in lessons:
-        pulls = [
-            Pull(case.step, case.options[n].arm, case.options[n].execution, case.options[n].context) for n in places
-        ]
-        one.learn(pulls, seen)
+    for name, seen, places in [("first", Seen(True), [0])] * ("first" in known) + [(of, *lesson) for lesson in lessons]:
+        case = known[name]
+        options = [case.options[place] for place in places]
+        one.learn([Pull(case.step, option.arm, option.execution, option.context) for option in options], seen)
     return {name: array.tobytes() for name, array in one.state().items()}
+
+
+def somebody_acts(story: Tape) -> None:
+    """Before anybody was seen to act, silence says nothing."""
+    story.applies("first")
+    acted(story, "first", 1, "1")
 
 
 NEW = {name: array.tobytes() for name, array in build_program(choice="stages").learner().state().items()}
@@ -82,11 +90,28 @@ def test_that_somebody_acted_is_learned_at_once_and_that_it_helped_later(tmp_pat
 )
 def test_silence_says_that_nobody_acted_only_where_they_would_have_been_seen(tmp_path, window, lesson):
     story = story_of(tmp_path, window)
+    somebody_acts(story)
     story.applies("x")
     story.tick(ACT_MS + 10 * MINUTE_MS)
     ledger = story.fold()
     assert learned(ledger) == (NEW if lesson is None else taught(ledger, (lesson, [0, 1, 2])))
-    assert story.fates() == ([("x", "censored")] if "time" in window else [])
+    assert story.fates() == ([("first", "censored"), ("x", "censored")] if "time" in window else [])
+
+
+def test_silence_says_nothing_before_anybody_was_seen_to_act(tmp_path):
+    story = story_of(tmp_path)
+    story.applies("x")
+    story.tick(ACT_MS + 10 * MINUTE_MS)
+    assert learned(story.fold()) == NEW
+
+
+def test_that_somebody_acted_says_nothing_of_others_where_nobody_else_would_have_been_seen(tmp_path):
+    story = story_of(tmp_path, WINDOW)
+    story.applies("x")
+    acted(story, "x", MINUTE_MS, "2")
+    assert learned(story.fold("early")) == NEW
+    outcome(story, "x", 300 * DAY_MS, option="2")
+    assert learned(ledger := story.fold("late")) == taught(ledger, (Seen(True, True, either_way=False), [1]))
 
 
 def test_silence_about_an_outcome_teaches_nothing_about_help(tmp_path):
@@ -105,6 +130,7 @@ def test_it_does_not_matter_in_which_order_things_are_heard(tmp_path):
     found = set[tuple[tuple[str, bytes], ...]]()
     for number, order in enumerate(permutations(["silence", "acted", "outcome"])):
         story = story_of(tmp_path / str(number))
+        somebody_acts(story)
         story.applies("x")
         expected = taught(story.fold("early"), (Seen(True, False), [0]))
         for what in order:
@@ -128,6 +154,7 @@ def test_who_is_said_not_to_have_acted_says_nothing_about_help(tmp_path):
 
 def test_an_outcome_after_silence_that_says_nothing_of_acting_is_one_event(tmp_path):
     story = story_of(tmp_path)
+    somebody_acts(story)
     story.applies("x")
     story.tick(ACT_MS + 10 * MINUTE_MS)
     outcome(story, "x", ACT_MS + 20 * MINUTE_MS, option="1")
@@ -137,6 +164,7 @@ def test_an_outcome_after_silence_that_says_nothing_of_acting_is_one_event(tmp_p
 @pytest.mark.parametrize("events", ["acted", "silence", "nothing"])
 def test_who_is_erased_has_taught_nothing(tmp_path, events):
     story = story_of(tmp_path)
+    somebody_acts(story)
     story.applies("x")
     if events == "acted":
         acted(story, "x", MINUTE_MS)
@@ -144,8 +172,8 @@ def test_who_is_erased_has_taught_nothing(tmp_path, events):
         story.tick(ACT_MS + 10 * MINUTE_MS)
     story.send("erasures", Erasure("loan", "x"), ACT_MS + 20 * MINUTE_MS, "e")
     ledger = story.fold()
-    assert cases(ledger) == []
-    assert {name: np.frombuffer(array).any() for name, array in learned(ledger).items()} == dict.fromkeys(NEW, False)
+    assert [case.key.application for case in cases(ledger)] == ["first"]
+    assert learned(ledger) == taught(ledger)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +259,7 @@ def test_restarts_between_stages_change_nothing(tmp_path):
         story.applies(name)
     acted(story, "x", MINUTE_MS, "1")
     story.tick(ACT_MS + 10 * MINUTE_MS)
+    assert any(case.acting and not case.acting.is_heard for case in cases(story.fold("silent")))
     acted(story, "y", ACT_MS + 20 * MINUTE_MS)
     outcome(story, "x", ACT_MS + 30 * MINUTE_MS)
     outcome(story, "z", ACT_MS + 30 * MINUTE_MS, option="2")
