@@ -849,6 +849,30 @@ class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
     time_ms: Milliseconds | None
 
 
+class Return(Struct, frozen=True, gc=False):
+    """That somebody came back, in the journal partition of their earlier ``application``.
+
+    Ingest appends it where that is another partition than the one of the application ``by`` which they came back, with
+    its features and its applicant.
+    """
+
+    program: str
+    application: Identifier
+    by: Identifier
+    features: Mapping[str, Value | None]
+    applicant: Identifier | None = None
+
+
+class RawReturn(Struct, frozen=True, gc=False):
+    """A return whose features are still JSON."""
+
+    program: str
+    application: Identifier
+    by: Identifier
+    features: Raw
+    applicant: Identifier | None = None
+
+
 class Tick(Struct, frozen=True, gc=False):
     """Event time passing in input partitions that have nothing to read. Ingest appends it to the journal."""
 

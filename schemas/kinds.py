@@ -32,8 +32,10 @@ from .events import (
     Question,
     RawApplication,
     RawErasure,
+    RawReturn,
     RawSpec,
     Recourse,
+    Return,
     Revalidation,
     Reward,
     Round,
@@ -319,6 +321,14 @@ kinds = Kinds(
         journaled=True,
     ),
     Kind("tick", (Tick,), "Event time passing without records", "journal"),
+    Kind(
+        "return",
+        (Return,),
+        "Somebody who comes back, for the partition of their earlier application",
+        "journal",
+        body=RawReturn,
+        about="case",
+    ),
 )
 """Every kind of event, in the order in which the topics are listed and waiting events are applied."""
 

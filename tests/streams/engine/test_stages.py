@@ -14,7 +14,9 @@ import pytest
 from onward.agents.choices import Pull, Seen, Stages
 from onward.agents.options import Options
 from onward.schemas.events import Acted, Application, Erasure, Outcome
+from onward.streams.journal.lines import read_entries
 from onward.tests.support.pipeline import START_MS, build_program
+from onward.tests.support.shard_cluster import Cluster, bits
 from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, Tape, cases, tape
 
 from .test_learner_updates import learner as stored
@@ -311,3 +313,34 @@ def test_who_comes_back_with_what_an_option_asked_for_has_carried_it_out(tmp_pat
         outcome(story, "x", 200 * DAY_MS, result="not_improved")
         story.fold("outcome")
         assert [(fate.option, fate.acted) for fate in story.rewards()] == [(option.id, True)]
+
+
+def test_who_comes_back_in_another_partition_is_seen_too(tmp_path):
+    """The record may be read twice, and each partition may be folded again."""
+    cluster = Cluster(tmp_path, choice="stages", window={**WINDOW, "acting": "returns"}, policy={"generator": "search"})
+    for place in range(2):
+        cluster.send("applications", Application("loan", f"x{place}", dict(POOR), "ann"), f"a{place}")
+    cluster.settle()
+    [first] = [case for place in range(2) for case in cases(cluster.ledger(place)) if case.key.application == "x0"]
+    column, value, _ = np.frombuffer(first.options[0].target).reshape(-1, 3).T
+    assert len(column) > 0
+    assert value.shape == column.shape
+    for number in range(20):
+        richer = {"region": "north", "income": 100.0, "debts": 0}
+        cluster.send(
+            "applications", Application("loan", f"back{number}", richer, "ann", f"x{number % 2}"), f"b{number}"
+        )
+    cluster.settle()
+    again = {name: bits(state) for name, state in cluster.learned().items()}
+    known = {case.key.application: case for place in range(2) for case in cases(cluster.ledger(place))}
+    assert [known[f"x{number}"].acting.acted for number in range(2)] == [True, True]
+    returns = [
+        line
+        for place in range(2)
+        for record in cluster.broker.logs["journal", place]
+        for line in read_entries(record)
+        if line.kind.name == "return"
+    ]
+    assert len(returns) >= 5
+    cluster.settle("again", restarts=True)
+    assert {name: bits(state) for name, state in cluster.learned("again").items()} == again
