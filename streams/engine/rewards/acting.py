@@ -61,6 +61,9 @@ def learn_stages(case: Case, shard: Shard, seen: Seen, option_index: int | None,
     if seen.helped is None and not seen.either_way:
         return ()
     _teach(case, shard, seen, taught, 1)
+    if taught and seen.either_way and seen.acted is not None and (before is None or before.acted != seen.acted):
+        stated = max(case.options[index].execution for index in taught)
+        fold.effects.acting.append((case.key.program, stated, seen.acted))
     fold.effects.shards.add(shard.key)
     return taught
 
