@@ -19,6 +19,8 @@ from rich.table import Table
 
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.real import table as real
+from onward.benchmarks.real.settings import SETTINGS
 from onward.benchmarks.truth import asked, instances, shards
 from onward.benchmarks.truth.aims import AUTO, PROMISES, Aim, Aims
 from onward.benchmarks.truth.baselines import METHODS
@@ -32,7 +34,7 @@ from onward.streams.errors import OnwardError, UsageError
 
 SHOWN = ("protoar", "evenly", "thompson", "posterior", "residual", "linucb")
 METRICS = ("mer", "of the oracle's", "improvement", "changes", "none")
-PARTS = ("choices", "improvement", "shards", "asked", "instances")
+PARTS = ("choices", "improvement", "shards", "asked", "instances", "real")
 SEPARATOR = "; "
 MARGIN = re.compile(r"0?\.\d+|0")
 NO_MARGIN = ("0", "0.0")
@@ -59,8 +61,13 @@ class Args(face.Args):
         metadata={
             "help": "choices: learners; improvement: options that are to help; shards: what several "
             "learners lose; asked: plans after a few questions; "
-            "instances: learners with recourse instances"
+            "instances: learners with recourse instances; "
+            "real: what real data are like, which needs no file"
         },
+    )
+    settings: tuple[str, ...] = field(
+        default=tuple(SETTINGS),
+        metadata={"quick": ("plain", "late"), "metavar": "A,B", "help": "those of the part real"},
     )
     drift: tuple[float, ...] = field(default=(0.0,), metadata={"help": "shares that lose theirs at half-time"})
 
@@ -103,6 +110,9 @@ def worlds(args: Args) -> Iterator[Row]:
         for of_data in worlds_of(tuple(available(args.worlds, args.data)), args.data, args.people):
             yield from _mean_figures(partial(instances.figures, of_data), args.seeds)
 
+    if "real" in args.parts:
+        yield from real.rows(args.settings, args.seeds, args.people, args.rows)
+
 
 def _improvement(name: str, args: Args, seed: int) -> Iterator[Figure]:
     """What options lead to that are to help in one world."""
@@ -144,6 +154,9 @@ def _check(args: Args) -> None:
         for name in names:
             if name not in known:
                 raise UsageError(f"--{flag}: there is no {name!r}, use some of {','.join(known)}")
+    for name in args.settings:
+        if name not in SETTINGS:
+            raise UsageError(f"--settings: there is no {name!r}, use some of {','.join(SETTINGS)}")
     for flag in ("inert", "drift"):
         if max(getattr(args, flag)) >= 1:
             raise UsageError(f"--{flag}: give numbers below 1")
@@ -203,6 +216,8 @@ def _share(mer: float, oracle: float) -> float:
 
 def tables(rows: Sequence[Row]) -> Iterable[Table]:
     """A table for each world: a line for each generator and method; means with their standard errors."""
+    yield from real.tables([row for row in rows if real.is_real(row)])
+    rows = [row for row in rows if not real.is_real(row)]
     lines: dict[str, dict[tuple[str, str], list[str]]] = {}
     helping = Table("options that help", "mean", "aim", title_justify="left", box=None)
     for row in rows:

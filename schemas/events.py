@@ -88,12 +88,31 @@ class Outcome(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     ``improved``: the person carried a suggestion out and it really improved their situation (reward 1);
     ``not_improved``: it is known that it did not (reward 0); ``unseen``: the person was never shown it. ``option`` is
-    the id of the option that the outcome is about; it may be left out where the recourse has only one.
+    the id of the option that the outcome is about; it may be left out where the recourse has only one. ``acted`` says
+    whether the person carried a suggestion out, where that is known: who did not cannot have improved by it.
     """
 
     program: ProgramName
     application: Identifier
     result: Result
+    option: Identifier | None = None
+    acted: bool | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.acted is not UNSET and self.result == "unseen":
+            raise ValueError("who was never shown a recourse can neither have acted by it nor not: leave `acted` out")
+        if self.acted is False and self.result == "improved":
+            raise ValueError("a suggestion that was not carried out improved nobody: `improved` needs `acted: true`")
+
+
+class Acted(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A person carried a suggestion out; whether it helped is not known yet.
+
+    ``option`` is the id of the option; it may be left out where nobody knows it.
+    """
+
+    program: ProgramName
+    application: Identifier
     option: Identifier | None = None
 
 
@@ -593,7 +612,9 @@ class Reward(Struct, frozen=True, gc=False):
 
     ``rewarded``, ``censored`` and ``unseen`` close a recourse, exactly once each. ``late`` and ``dangling`` are for
     outcomes that came too late to count, or that have no recourse. ``option`` and ``candidate`` are those of the
-    credited option; they are None where a recourse has several and the outcome names none.
+    credited option; they are None where a recourse has several and the outcome names none. ``acted`` says whether its
+    person carried an option out, as far as it was known when the recourse was closed; it is absent where nobody knew.
+    ``reward`` is 0 where nothing was heard in the window, also where the learner learns nothing from that.
     """
 
     program: str
@@ -605,6 +626,7 @@ class Reward(Struct, frozen=True, gc=False):
     candidate: str | None = None
     outcome: str | None = None
     option: str | None = None
+    acted: bool | UnsetType = UNSET
 
 
 class EndedRecourse(Struct, frozen=True, gc=False):
@@ -825,6 +847,30 @@ class SourcePosition(Struct, frozen=True, gc=False, array_like=True):
     topic: str
     partition: Int64
     time_ms: Milliseconds | None
+
+
+class Return(Struct, frozen=True, gc=False):
+    """That somebody came back, in the journal partition of their earlier ``application``.
+
+    Ingest appends it where that is another partition than the one of the application ``by`` which they came back, with
+    its features and its applicant.
+    """
+
+    program: str
+    application: Identifier
+    by: Identifier
+    features: Mapping[str, Value | None]
+    applicant: Identifier | None = None
+
+
+class RawReturn(Struct, frozen=True, gc=False):
+    """A return whose features are still JSON."""
+
+    program: str
+    application: Identifier
+    by: Identifier
+    features: Raw
+    applicant: Identifier | None = None
 
 
 class Tick(Struct, frozen=True, gc=False):

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from .events import (
+    Acted,
     Answer,
     Application,
     DeadLetter,
@@ -31,8 +32,10 @@ from .events import (
     Question,
     RawApplication,
     RawErasure,
+    RawReturn,
     RawSpec,
     Recourse,
+    Return,
     Revalidation,
     Reward,
     Round,
@@ -195,6 +198,16 @@ kinds = Kinds(
         clocks=frozenset({"answers"}),
     ),
     Kind(
+        "acted",
+        (Acted,),
+        "Somebody carried a suggestion out",
+        "input",
+        "acted",
+        "That people carried a suggestion out, before it is known whether it helped.",
+        about="case",
+        waits_for="decision",
+    ),
+    Kind(
         "outcome",
         (Outcome,),
         "What happened after a recourse",
@@ -308,6 +321,14 @@ kinds = Kinds(
         journaled=True,
     ),
     Kind("tick", (Tick,), "Event time passing without records", "journal"),
+    Kind(
+        "return",
+        (Return,),
+        "Somebody who comes back, for the partition of their earlier application",
+        "journal",
+        body=RawReturn,
+        about="case",
+    ),
 )
 """Every kind of event, in the order in which the topics are listed and waiting events are applied."""
 

@@ -124,6 +124,12 @@ class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):
 class Window(Struct, frozen=True, forbid_unknown_fields=True):
     """How long an outcome may take: a number of steps, or an event time (ISO 8601 duration such as P90D).
 
+    In stages it is two event times: people have ``acted`` to carry an option out, and ``outcome`` until it is known
+    whether it helped, both counted from the recourse.
+
+    ``acting`` says how people are seen who carry one out: they come back (``returns``) or somebody says so
+    (``reports``). Who is not seen by the end of ``acted`` has not acted, then. Without it, silence says nothing.
+
     ``lateness`` bounds how far records of one input partition may be out of time order, and how far the clocks of
     different senders may be apart.
     """
@@ -131,6 +137,14 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
     steps: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     time: timedelta | None = None
     lateness: timedelta = timedelta(minutes=1)
+    acted: timedelta | None = None
+    outcome: timedelta | None = None
+    acting: Literal["returns", "reports"] | None = None
+
+    @property
+    def length(self) -> timedelta | None:
+        """The event time that an outcome may take; None where the window counts steps."""
+        return self.time if self.outcome is None else self.outcome
 
 
 DEFAULT_WINDOW = Window(time=timedelta(days=90))

@@ -18,7 +18,7 @@ from .feature_check import listed
 from .feature_rules import NUMERIC, Violation, feature_violations, range_of
 from .normal_form import normal_form
 from .problems import did_you_mean
-from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior
+from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior, Window
 from .words.rules import word_violations
 
 LONGEST_PROMISE = LONGEST_ROUND = LONGEST_DEADLINE = timedelta(days=3653)
@@ -189,11 +189,24 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "target"), "a target score and a margin cannot both be given: take one of them out"
     if target is not None and target < spec.model.threshold:
         yield ("policy", "target"), f"a score of {target:g} is rejected: the threshold is {spec.model.threshold:g}"
-    if (window.steps is None) == (window.time is None):
+    yield from _check_window(window)
+
+
+def _check_window(window: Window) -> Iterator[Violation]:
+    in_stages = window.acted is not None or window.outcome is not None
+    if not in_stages and (window.steps is None) == (window.time is None):
         count = "both are" if window.steps is not None else "neither is"
         yield ("policy", "window"), f"exactly one of steps and time is needed, and {count} given"
-    if window.time is not None and window.time <= timedelta(0):
-        yield ("policy", "window", "time"), "must be longer than zero"
+    if in_stages and (window.acted is None or window.outcome is None):
+        yield ("policy", "window"), "a window in stages needs both `acted` and `outcome`"
+    if in_stages and (window.steps is not None or window.time is not None):
+        yield ("policy", "window"), "a window in stages has its two times and neither `steps` nor `time`"
+    for field in ("time", "acted", "outcome"):
+        length = getattr(window, field)
+        if length is not None and length <= timedelta(0):
+            yield ("policy", "window", field), "must be longer than zero"
+    if window.acted is not None and window.outcome is not None and window.acted > window.outcome:
+        yield ("policy", "window", "acted"), "is longer than `outcome`: whether it helped is known after it was done"
     if window.lateness < timedelta(0):
         yield ("policy", "window", "lateness"), "must not be negative"
 
@@ -266,12 +279,12 @@ def _check_rounds(spec: ProgramSpec) -> Iterator[Violation]:
     if not SHORTEST_ROUND <= length <= LONGEST_ROUND:
         yield ("capacity", "round"), f"must be at least a second and at most P{LONGEST_ROUND.days}D, ten years"
         return
-    if window.time is not None and window.time <= (promised := length * capacity.horizon):
+    if window.length is not None and window.length <= (promised := length * capacity.horizon):
         longer = to_builtins(promised + length)
         message = (
             f"a target score holds for {to_builtins(promised)}, and outcomes may come later: give {longer} or more"
         )
-        yield ("policy", "window", "time"), message
+        yield ("policy", "window", "time" if window.outcome is None else "outcome"), message
     # In seconds: a sum of two durations may be more than a duration can hold.
     waits = length.total_seconds() + window.lateness.total_seconds()
     if spec.decisions == "model" and spec.retention.undecided.total_seconds() <= waits:

@@ -104,6 +104,11 @@ class Metrics:
     observed_rewards = _counter("Sum of the rewards of these options.", "program", "decile")
     resolved_options = _counter("Options whose reward is known.", "program", "decile")
 
+    # Programs whose learner learns by stages only.
+    known_acting = _counter("People of whom it became known whether they acted.", "program")
+    stated_acting = _counter("Sum of the probabilities with which they were thought to act.", "program")
+    seen_acting = _counter("Those of them who were seen to act.", "program")
+
     # Programs whose learner expects rewards only. Three sums, so that those of several workers can be added.
     recent_outcomes = _gauge(
         "Options of which the reward is known and was predicted, the last of each shard.", "program", "decile"

@@ -52,6 +52,18 @@ class Pull(NamedTuple):
     context: bytes = b""
 
 
+class Seen(NamedTuple):
+    """What is seen of a person: whether they carried an option out, and whether it helped. None where nobody knows.
+
+    Where not ``either_way``, nobody would have heard of them if they had not acted: that they did says nothing of how
+    probably people do.
+    """
+
+    acted: bool | None = None
+    helped: bool | None = None
+    either_way: bool = True
+
+
 class FeatureBeliefs(NamedTuple):
     """A learner's beliefs about M features, each (M,).
 
@@ -94,6 +106,9 @@ class Choice(Equipped, ABC):
 
     ignores_zero_reward: ClassVar[bool] = False
     """Whether a reward of 0 changes no later pick, so that the caller may leave it out."""
+
+    by_stages: ClassVar[bool] = False
+    """Whether it learns apart whether people act and whether it helps (``learn``), and nothing from silence."""
 
     reads_outlook: ClassVar[bool] = True
     """Whether its picks depend on the outlook of options, which is left out of recourses of one option where not."""
@@ -239,6 +254,20 @@ class Choice(Equipped, ABC):
     def retract(self, pull: Pull) -> None:
         """Take back an earlier pick that its person never saw. The step it took stays counted."""
 
+    def learn(self, pulls: Sequence[Pull], seen: Seen, sign: int = 1) -> None:
+        """Learn what is seen of a person who tried one of these pulls at most; ``sign`` -1 takes the lesson back.
+
+        Only of a choice that learns ``by_stages``.
+        """
+        raise NotImplementedError(f"{self.name} does not learn by stages")
+
+    def expected_of(self, pull: Pull, seen: Seen) -> tuple[float, float] | None:
+        """The probability that was expected of what is seen, and what it was; None where nothing was expected.
+
+        Only of a choice that learns ``by_stages``.
+        """
+        raise NotImplementedError(f"{self.name} does not learn by stages")
+
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
         """A copy of everything learned. Its size depends on K and m; ``variable_length`` arrays grow with the steps."""
@@ -279,6 +308,11 @@ class Choice(Equipped, ABC):
     @property
     def has_learned_execution(self) -> bool:
         """Whether outcomes have taught it execution probabilities: then the ``execution`` of its picks is learned."""
+        return False
+
+    @property
+    def has_seen_acting(self) -> bool:
+        """Whether anybody of whom it would have heard either way was seen to act."""
         return False
 
     @property

@@ -16,7 +16,7 @@ from .contract import Array, Choice, FeatureBeliefs, Pick, Pull, Random, State
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
 NUMBERS = 3
-"""The numbers before the gradient in a pull's context."""
+"""The numbers with which a pull's context begins: expected reward, the predictors of all weights and of the arm."""
 PRIOR_SD = (0.25, 0.15, effort.LEVEL_SD, 0.3)
 FEATURE_SD = {"omega": 0.2, "delta": effort.FEATURE_SD}
 LOWEST, HIGHEST = (-np.inf, -0.9, effort.LEVEL_RANGE[0], -np.inf), (np.inf, 2.0, effort.LEVEL_RANGE[1], np.inf)
@@ -27,7 +27,7 @@ MOST_EXPECTED = 0.95
 """Expected rewards count as no more, so that no single outcome is conclusive."""
 
 
-class _Expected(NamedTuple):
+class Expected(NamedTuple):
     """The logarithm of the expected reward of F options (F,), its gradient (F, W), and the execution (F,)."""
 
     log_reward: Array
@@ -90,6 +90,10 @@ class Residual(Choice):
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
     per_arm: ClassVar[frozenset[str]] = frozenset({"arm_information", "arm_target"})
     additive: ClassVar[frozenset[str]] = frozenset({"information", "target"}) | per_arm
+    bounds: ClassVar[tuple[tuple[float, ...], tuple[float, ...]]] = LOWEST, HIGHEST
+    """The weights that are not of single features count as no lower and no higher."""
+    numbers: ClassVar[int] = NUMBERS
+    """The numbers before the gradient in a pull's context."""
 
     def __init__(
         self,
@@ -115,8 +119,7 @@ class Residual(Choice):
         self._precision = np.concatenate([PRIOR_SD, *of_features]) ** -2.0
         bounds = (FEATURE_RANGES["omega"], FEATURE_RANGES["delta"])
         self._lowest, self._highest = (
-            np.concatenate([ends, *(pair[side] * each for pair in bounds)])
-            for side, ends in enumerate((LOWEST, HIGHEST))
+            np.concatenate([ends, *(pair[side] * each for pair in bounds)]) for side, ends in enumerate(self.bounds)
         )
         weights = len(self._precision)
         self._information, self._target = np.zeros((weights, weights)), np.zeros(weights)
@@ -173,7 +176,7 @@ class Residual(Choice):
 
     def expected_reward(self, pull: Pull) -> float | None:
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
-        return self._read(pull.context)[0] if pull.context else None
+        return self._read(pull.context)[0][0] if pull.context else None
 
     def worth(self, options: Options, random: Random) -> Array:
         """The expected rewards, with some optimism."""
@@ -186,8 +189,13 @@ class Residual(Choice):
         reward = np.exp(log_reward + own)
         best = int((reward * (1.0 + self.optimism * deviation)).argmax())
         expected, slopes = min(reward.item(best), MOST_EXPECTED), gradient[best]
-        context = np.concatenate([[expected, slopes @ self._weights, own[best]], self._packed(slopes)])
+        numbers = [expected, slopes @ self._weights, own.item(best), *self._more_numbers(slopes, execution.item(best))]
+        context = np.concatenate([numbers, self._packed(slopes)])
         return Pick(options.arm.item(best), 1.0, min(execution.item(best), 1.0), context.tobytes())
+
+    def _more_numbers(self, gradient: Array, execution: float) -> tuple[float, ...]:
+        """The numbers that a pull's context has beside those of every such learner."""
+        return ()
 
     def update(self, pull: Pull, reward: float) -> None:
         """Learn from a pull; a reward between 0 and 1 counts in part.
@@ -197,7 +205,7 @@ class Residual(Choice):
         """
         if not pull.context:
             return
-        expected, predictor, own, gradient = self._read(pull.context)
+        (expected, predictor, own, *_), gradient = self._read(pull.context)
         weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
         self._information += rounded(weight * np.outer(gradient, gradient))
         self._target += rounded((weight * predictor + score) * gradient)
@@ -234,7 +242,7 @@ class Residual(Choice):
             return False
         return np.array_equal(information, information.T) and not (of_arms < 0.0).any()
 
-    def _expected(self, options: Options) -> _Expected:
+    def _expected(self, options: Options) -> Expected:
         """The expectation of F options by the weights without those of the arms."""
         log_odds, effects, efforts = options.outlook or _unknown(options.number, self._features)
         level, slope, _, reported = self._weights[:FEATURES]
@@ -246,9 +254,9 @@ class Residual(Choice):
         shared = np.stack([fails, fails * log_odds, log_execution, np.ones(options.number)], axis=1)
         of_features = -(1.0 + slope) * fails[:, np.newaxis] * effects, slopes
         gradient = np.concatenate([shared, *of_features], axis=1)
-        return _Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
+        return Expected(log_help + log_execution + reported, gradient, np.exp(log_execution))
 
-    def _compared(self, options: Options) -> tuple[_Expected, Array, Array]:
+    def _compared(self, options: Options) -> tuple[Expected, Array, Array]:
         """The expectation of F options, the part particular to their arms, and the standard deviations, (F,) each."""
         expected = self._expected(options)
         information, target = self._arm_evidence[:, options.arm]
@@ -263,19 +271,18 @@ class Residual(Choice):
         changed = np.flatnonzero(of_features.any(axis=0))
         return np.concatenate([gradient[:FEATURES], np.stack([changed, *of_features[:, changed]], axis=1).ravel()])
 
-    def _read(self, context: bytes) -> tuple[float, float, float, Array]:
-        """The numbers packed by a pick: expected reward, the predictor of all weights and of its arm, gradient."""
-        numbers = np.frombuffer(context)
-        parts = numbers[NUMBERS + FEATURES :]
+    def _read(self, context: bytes) -> tuple[list[float], Array]:
+        """The numbers packed by a pick, as ``numbers`` counts them, and the gradient (W,)."""
+        values, first = np.frombuffer(context), self.numbers + FEATURES
+        parts = values[first:]
         changed = parts[::3].astype(np.intp)
-        if len(numbers) < NUMBERS + FEATURES or len(parts) % 3 or (changed >= self._features).any():
+        if len(values) < first or len(parts) % 3 or (changed >= self._features).any():
             raise ValueError(f"a context of {len(context)} bytes is not of a {self.name} of {self._features} features")
         gradient = np.zeros(len(self._target))
-        gradient[:FEATURES] = numbers[NUMBERS : NUMBERS + FEATURES]
+        gradient[:FEATURES] = values[self.numbers : first]
         for side in range(2):
             gradient[FEATURES + side * self._features + changed] = parts[1 + side :: 3]
-        expected, predictor, own = numbers[:NUMBERS].tolist()
-        return expected, predictor, own, gradient
+        return values[: self.numbers].tolist(), gradient
 
 
 def _unknown(options: int, features: int) -> Outlook:

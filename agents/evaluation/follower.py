@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ..choices import Choice, Pull
+from ..choices import Choice, Pull, Seen
 from ..choices.contract import Random
 from ..choices.exploration import force
 from ..options import Options
@@ -60,6 +60,14 @@ class Follower:
                 self._choice.update(pull, rewards[arm])
             else:
                 self._choice.retract(pull)
+
+    def learn(self, step: int, seen: Seen, arm: int | None) -> None:
+        """Let a choice by stages learn what is seen of a step's person, of whom ``arm`` is the option that they tried.
+
+        None where nobody knows which.
+        """
+        pulls = self._pulls.pop(step)
+        self._choice.learn([pull for own, pull in pulls.items() if arm in (None, own)], seen)
 
     def close(self, step: int) -> None:
         """Drop the pulls of a step without a reward, for a choice that ignores rewards of 0."""

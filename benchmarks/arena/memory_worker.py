@@ -4,7 +4,7 @@
         await worker.serve(applications, now_ms)
         worker.cpu_seconds
 
-Journal records go to the processor at once. Outputs are counted and dropped.
+Journal records go to the processor at once. Outputs are counted and dropped, but for answers where they are kept.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class _NoLag:
 class MemoryWorker:
     """One worker with one partition a topic. ``cpu_seconds`` is the processor time of the handlers."""
 
-    def __init__(self, spec: Path, state: Path) -> None:
+    def __init__(self, spec: Path, state: Path, *, keeps_answers: bool = False) -> None:
         self.cpu_seconds = 0.0
         self.topics = Topics()
-        self.kafka = DiscardingBroker(self.topics.journal)
+        self.kafka = DiscardingBroker(self.topics.journal, *([self.topics.recourse] if keeps_answers else []))
         self._now_ms = 0
         self._read: defaultdict[str, int] = defaultdict(int)
         self._programs = assemble_all([load_program_spec(spec)])
@@ -59,6 +59,14 @@ class MemoryWorker:
     async def serve(self, applications: Sequence[InputRecord], now_ms: int) -> None:
         """Serve at most one chunk of applications, then move event time to ``now_ms``."""
         await self._serve(self.topics.applications, applications, now_ms)
+
+    async def tell(self, outcomes: Sequence[InputRecord], now_ms: int) -> None:
+        """Serve outcomes."""
+        await self._serve(self.topics.outcomes, outcomes, now_ms)
+
+    def answers(self) -> list[Record]:
+        """Return and forget the answers since the last call, where they are kept."""
+        return self.kafka.take(self.topics.recourse)
 
     async def announce(self, model: InputRecord, now_ms: int) -> None:
         """Serve the event of a new model."""
@@ -116,7 +124,7 @@ class MemoryWorker:
         gc.set_threshold(*self._threshold)
 
     async def _fold(self) -> None:
-        if chunk := self.kafka.take_journal():
+        if chunk := self.kafka.take(self.topics.journal):
             await self._processor.handle(chunk)
 
     def _clock_ms(self) -> int:

@@ -43,15 +43,17 @@ POLICY = """\
 policy:
   generator: search  # changes that fit this person; instances: the row of another customer, whole
   # objective: cost  # the easiest changes that the model accepts; by default those that most probably help
-  # An outcome counts within 90 days after the recourse: long enough to change something, and to see whether it helped.
-  window: {time: P90D}
+  # People act within `acted`, and within `outcome` it is known whether that helped, both after the recourse. Give the
+  # time that outcomes truly take. Silence says nothing of anybody, unless you add how everybody is seen who acts:
+  # `acting: returns` if they come back (`applicant` and `previous`), `acting: reports` if an event `acted` says so.
+  window: {acted: P90D, outcome: P400D}
   options: 3  # the most ways forward that one person gets
   least_help: 0.5    # nobody is told of a change after which the wanted outcome is less probable, by the labels
   least_gain: 0.05   # nor of one that makes it more probable by less
   overshoot: limit   # a change that works only up to a point says where to stop; refuse: it is no way forward
   second_way: true   # where all ways need the same change, one that does without it takes the last place
   lasting: 0.9       # who has options that 9 of 10 models of other samples accept, is told of no other
-  # choice: protoar  # suggests the easiest first, and does not learn from outcomes; by default a learner decides
+  choice: stages     # learns who acts and whom it helps apart; protoar: the easiest first, and learns from no outcome
   # margin: 0        # how far above the threshold options score; auto: as far as makes 9 of 10 last, if it costs little
   # nu: 1            # an easy option (low cost c) counts more the larger nu: exp(-nu c); by default 4 / encoded columns
 """

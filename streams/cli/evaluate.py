@@ -203,6 +203,7 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: R
         "log": _policy(program),
         "target": _policy(target),
         "begins": [{"partition": at.partition, "offset": at.offset, "time": at.time} for at in log.cut],
+        "reward": {"reported_within": _window(program), "silent_steps": result.silent},
         "steps": evaluation.steps,
         "left_out": {
             "without_recourse": result.without_recourse,
@@ -219,6 +220,12 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: R
         "estimates": {name: _interval(getattr(evaluation, name)) for name in ESTIMATES},
         "warning": evaluation.doubt,
     }
+
+
+def _window(program: Program) -> str:
+    """The window in which rewards are reported, in words."""
+    window = program.spec.policy.window
+    return f"{window.steps} steps" if window.length is None else str(msgspec.to_builtins(window.length))
 
 
 def _policy(program: Program) -> dict[str, object]:
@@ -254,6 +261,8 @@ def _print(result: PolicyEvaluation, program: Program, target: Program, log: Rep
         f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
         f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on, "
         f"{evaluation.unsupported:,} at which the log's policy never does what the other does",
+        f"reward: an improvement that is reported within {_window(program)}; of {result.silent:,} steps "
+        f"({result.silent_share:.1%}) nothing was heard, which counts as 0",
         f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "
         f"{evaluation.mean_weight:.3f}",
     )

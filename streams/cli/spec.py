@@ -28,7 +28,7 @@ from ..programs.spec_check import load_program_spec
 from ..review.report import PEOPLE
 from .display.interview import Interview
 from .display.read_progress import LineProgress
-from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, tell_unprotected
+from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, tell_unprotected, tell_window_questions
 from .display.words import counted
 from .flags.parsing import CommandParser
 
@@ -79,13 +79,17 @@ def run(args: Sequence[str]) -> int:
     if options.action == "check":
         if options.against is not None and len(options.specs) != 1:
             parser.error("--against compares one FILE with OLD")
-        return check(options.specs) or (0 if options.against is None else compare(options.specs[0], options.against))
+        if options.against is not None:
+            return check(options.specs, asks=False) or compare(options.specs[0], options.against)
+        return check(options.specs)
     ask = None if options.no_input or not (sys.stdin.isatty() and sys.stderr.isatty()) else Interview()
     return draft(options.csv, options.label, options.output, options.answers, ask)
 
 
-def check(paths: Sequence[Path]) -> int:
+def check(paths: Sequence[Path], *, asks: bool = True) -> int:
     """Print one line for every good spec, and one for every problem as ``file:line:column: path: message``.
+
+    What only people know of a spec's outcomes is asked where it ``asks``.
 
     Returns 2 when there is any problem, else 0.
     """
@@ -95,6 +99,8 @@ def check(paths: Sequence[Path]) -> int:
             print(printable(_summary(load_program_spec(file))))
             tell_cautions(file)
             tell_applicants(file)
+            if asks:
+                tell_window_questions(file)
             tell_unlimited(file)
             tell_unprotected(file)
             if fault := _reading_fault(load_program_spec(file)):
@@ -278,7 +284,7 @@ def _tell_open(csv: Path, drafted: Draft) -> None:
 def _summary(loaded: LoadedSpec) -> str:
     spec, policy = loaded.spec, loaded.spec.policy
     mutable = sum(feature.mutable != "none" for feature in spec.features)
-    time = policy.window.time
+    time = policy.window.length
     window = f"{policy.window.steps} steps" if time is None else f"{msgspec.to_builtins(time)} of event time"
     return (
         f"{loaded.path}: program {spec.program}: {len(spec.features)} features ({mutable} mutable) in "

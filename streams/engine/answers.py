@@ -35,6 +35,7 @@ from .picks.population import learned_preferences, satisfaction_of, under_learne
 from .portion import AuditRecord
 from .promises.opening import open_options
 from .promises.settlement import settle
+from .rewards.returns import changed_columns
 from .selection import select_for_steps
 from .shards import Shard
 from .state import CurrentModel
@@ -354,9 +355,7 @@ def _recourse(
 ) -> Recourse:
     program, model, case, assessment = terms.program, terms.model, person.case, person.assessment
     assert assessment is not None, "only an assessed person has options"
-    case.options = tuple(
-        [CaseOption(option.arm, option.learner_execution, None, option.context) for option in selected]
-    )
+    case.options = _case_options(selected, assessment, program)
     closes_at = _start_window(case, program, shard, fold)
     batch = under_learned_preferences(assessment.rejected_batch, program, shard.number, fold.state)
     serves = satisfaction_of(batch, [option.index for option in selected], program)
@@ -382,14 +381,32 @@ def _recourse(
     )
 
 
+def _case_options(
+    selected: Sequence[SelectedOption], assessment: Assessment, program: Program
+) -> tuple[CaseOption, ...]:
+    """The options as their case keeps them; what they ask for where somebody who comes back is to be recognised."""
+    batch, targets = assessment.rejected_batch, [b""] * len(selected)
+    if program.learns_by_stages:
+        person = batch.people[assessment.row]
+        targets = [changed_columns(person, batch.points[option.point]) for option in selected]
+    return tuple(
+        [
+            CaseOption(option.arm, option.learner_execution, None, option.context, target)
+            for option, target in zip(selected, targets, strict=True)
+        ]
+    )
+
+
 def _start_window(case: Case, program: Program, shard: Shard, fold: Fold) -> str | None:
     """Open the case until its window ends; return the event time of that, None where the window counts steps."""
     if program.window_ms is None:
         assert program.window_steps is not None, "a window counts steps or event time"
         case.wait(OPEN, shard.step + program.window_steps)
         return None
-    case.deadline_ms = fold.begin_ms(case.key, case.time_ms, program.window_ms, program) + program.window_ms
-    case.wait(OPEN, case.deadline_ms + program.lateness_ms)
+    begin_ms = fold.begin_ms(case.key, case.time_ms, program.window_ms, program)
+    case.deadline_ms = begin_ms + program.window_ms
+    first_ms = program.window_ms if program.acted_ms is None else program.acted_ms
+    case.wait(OPEN, begin_ms + first_ms + program.lateness_ms)
     return format_time(case.deadline_ms)
 
 

@@ -68,12 +68,15 @@ class CaseOption(Struct, frozen=True, gc=False, array_like=True):
 
     ``revised_arm`` is the arm of the option that stands for it, where a new model broke it and left none on its own.
     The learner did not pick that one, so it learns nothing from what comes of it.
+
+    ``target`` is what it asked for, where a program learns from people who come back (``rewards/returns.py``).
     """
 
     arm: int
     execution: float
     revised_arm: int | None = None
     context: bytes = b""
+    target: bytes = b""
 
     @property
     def arm_name(self) -> str:
@@ -92,6 +95,24 @@ class Picked(Struct, gc=False, array_like=True):
     lessons: bytes = b""
     place: int | None = None
     taught: int | None = None
+
+
+class Acting(Struct, frozen=True, gc=False, array_like=True):
+    """Whether a person carried an option out: ``option`` is its index, None where nobody knows which.
+
+    ``event`` is the ``ce_id`` of what said so. It is None where nothing was heard until the window to act had passed,
+    and empty where they came back. ``taught`` are the indices of the options whose pulls the learner has learned it of.
+    """
+
+    acted: bool
+    option: int | None = None
+    event: str | None = None
+    taught: tuple[int, ...] = ()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything was heard of the person."""
+        return self.event is not None
 
 
 class QuestionLog(Struct, frozen=True, gc=False, array_like=True):
@@ -131,6 +152,7 @@ class Case(Struct, gc=False, array_like=True):
     of the first round that it may belong to. Where another system decides, ``approved`` is what it said, and
     ``decided_ms`` the event time of that. ``picked`` is what the person has said of
     their options, and what that teaches. In a program that asks, ``asked`` is what they were asked before they got any.
+    ``acting`` is whether they are known to have carried an option out.
     """
 
     key: CaseKey
@@ -153,6 +175,7 @@ class Case(Struct, gc=False, array_like=True):
     decided_ms: int | None = None
     picked: Picked | None = None
     asked: QuestionLog | None = None
+    acting: Acting | None = None
 
     @property
     def features_json(self) -> bytes:

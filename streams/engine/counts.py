@@ -39,6 +39,10 @@ COUNTS: dict[str, Count] = {
         ("program", "answers"),
     ),
     "fates": Count("What became of recourses and outcomes.", ("program", "fate")),
+    "acting": Count("People of whom it is known whether they acted, by how.", ("program", "seen")),
+    "unnamed_outcomes": Count(
+        "Improvements of several options of which nobody knows which was carried out.", ("program",)
+    ),
     "erasures": Count("People who were to be forgotten, by what became of it.", ("program", "result")),
     "erased_events": Count("Events of erased people that came later, and were left out.", ("program", "event")),
     "increments": Count(

@@ -129,7 +129,9 @@ class Effects:
     changed in its tables. ``counts`` holds how often what the metrics count came about: a name, a label (such as the
     program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in milliseconds
     of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program, the
-    execution probability that the learner counts the option with, and the reward. ``preference_updates`` are in the
+    execution probability that the learner counts the option with, and the reward; ``acting``, for everybody of whom it
+    became known whether they acted, the program, that probability (of several options the largest), and whether they
+    did. ``preference_updates`` are in the
     order of the journal, ``audited`` whom recourses serve, and ``regrets`` those of people who were asked and have then
     picked an option. Where somebody was ``erased``, what was deleted must leave no trace in the ledger's file.
     """
@@ -147,6 +149,7 @@ class Effects:
     counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
     delays: list[tuple[str, int, int]] = field(default_factory=list)
     predictions: list[tuple[str, float, float]] = field(default_factory=list)
+    acting: list[tuple[str, float, bool]] = field(default_factory=list)
     preference_updates: list[PreferenceUpdate] = field(default_factory=list)
     audited: list[AuditRecord] = field(default_factory=list)
     regrets: list[Regret] = field(default_factory=list)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from ...schemas.encoding import Problem
-from ...schemas.events import Journaled, Model, RawErasure, RawSpec, SourcePosition, Tick
+from ...schemas.events import Journaled, Model, RawApplication, RawErasure, RawReturn, RawSpec, SourcePosition, Tick
 from ...schemas.headers import CloudEvent
 from ...schemas.kinds import Kind, kinds
 from ...schemas.spec_document import sha256_of
@@ -201,6 +201,11 @@ class Ingest:
                 line = refusals.refused(record, problem, first, may_join=False)
             if line is not None:
                 lines.setdefault(first, []).append(line)
+            if problem is None and (back := self._return(body)) is not None:
+                where = self._partitions(kinds["return"], back)[0]
+                if where != first:
+                    own = self._line(event, kinds["return"], record, msgspec.json.encode(back), now_ms)
+                    lines.setdefault(where, []).append(own)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
                 own = handled_line(record) if line is None or isinstance(line, Run) else line
@@ -230,6 +235,14 @@ class Ingest:
         if kind.about == "case":
             return (self._target(program.name, shard_of(body.application, program.spec.shards)),)
         return self._shard_partitions(program)
+
+    def _return(self, body: Any) -> RawReturn | None:
+        """What the shard of an earlier application is to know of somebody who comes back, where it learns from that."""
+        if not isinstance(body, RawApplication) or body.previous is None or body.applicant is None:
+            return None
+        if not self._programs[body.program].learns_by_stages:
+            return None
+        return RawReturn(body.program, body.previous, body.application, body.features, body.applicant)
 
     def _shard_partitions(self, program: Program) -> Sequence[int]:
         return sorted({self._target(program.name, shard) for shard in range(program.spec.shards)})

@@ -75,7 +75,7 @@ def _check_before_specs(db: sqlite3.Connection, program: Program) -> None:
         "SELECT min(shard = ?) FROM timers JOIN programs ON id = timers.program WHERE kind = ? AND programs.program = ?"
     )
     [(by_time,)] = db.execute(windows, (EVENT_TIME, WINDOW, program.name)).fetchall()
-    if by_time is not None and bool(by_time) != (policy.window.time is not None):
+    if by_time is not None and bool(by_time) != (policy.window.length is not None):
         must.append("window: {time: ...} as it was" if by_time else "window: {steps: 10}, or the steps that it named")
     if must:
         raise SpecRefusedError(

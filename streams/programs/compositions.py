@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import to_builtins
+
 from ...agents import candidates, choices, promises
 from ...schemas.feature_rules import Violation
 from ...schemas.spec import ProgramSpec
@@ -81,6 +83,29 @@ def needs_applicants(spec: ProgramSpec) -> Iterator[str]:
     if has_promise(spec) or closes_rounds(spec):
         yield (
             "applications need an `applicant`: a promise is kept to who got it, and nobody is known by `previous` alone"
+        )
+
+
+def window_questions(spec: ProgramSpec) -> Iterator[str]:
+    """What people must know of their outcomes: how long they take, and how those are seen who act."""
+    window, choice = spec.policy.window, choices.registry[spec.policy.choice]
+    if not choice.learns:
+        return
+    limit = f"{window.steps} steps" if window.length is None else str(to_builtins(window.length))
+    asked = f"policy.window: how long do outcomes take? Those that come later than {limit} teach nothing"
+    if not choice.by_stages:
+        yield f"{asked}, and silence until then counts as a failure; with `choice: stages` it does not"
+        return
+    yield asked
+    if window.acting is None:
+        yield (
+            "policy.window.acting: how are people seen who act? Where they come back say `returns`, where events "
+            "`acted` come, `reports`; until then how probably people act is learned from outcomes alone"
+        )
+    if window.acting == "returns":
+        yield (
+            "policy.window.acting: applications of people who come back need `applicant` and `previous`: of whom "
+            "neither is seen, it is learned that they did not act"
         )
 
 

@@ -41,6 +41,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_improvement(spec),
         *_of_vetting(spec),
         *_of_second_way(spec),
+        *_of_stages(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -76,6 +77,13 @@ def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
     given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
     given |= {} if policy.lasting is None else {"lasting": policy.lasting}
     return () if set(given.values()) == {None} else (given,)
+
+
+def _of_stages(spec: ProgramSpec) -> tuple[object, ...]:
+    """The window in stages, where the spec has one or says how people who act are seen."""
+    window = spec.policy.window
+    times = [None if time is None else milliseconds(time) for time in (window.acted, window.outcome)]
+    return ((*times, window.acting),) if any(times) or window.acting is not None else ()
 
 
 def _of_second_way(spec: ProgramSpec) -> tuple[object, ...]:

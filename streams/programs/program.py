@@ -139,8 +139,24 @@ class Program:
     @cached_property
     def window_ms(self) -> int | None:
         """Event time an outcome may take, None where the window counts steps."""
-        time = self.spec.policy.window.time
+        time = self.spec.policy.window.length
         return None if time is None else milliseconds(time)
+
+    @cached_property
+    def acted_ms(self) -> int | None:
+        """Event time that people have to act, where silence then says that they did not and the window goes on."""
+        acted = self.spec.policy.window.acted
+        return None if acted is None or not self.silence_is_inaction else milliseconds(acted)
+
+    @property
+    def learns_by_stages(self) -> bool:
+        """Whether its learner learns apart whether people act and whether it helps."""
+        return choices.registry[self.spec.policy.choice].by_stages
+
+    @property
+    def silence_is_inaction(self) -> bool:
+        """Whether somebody of whom nothing is seen has not acted."""
+        return self.learns_by_stages and self.spec.policy.window.acting is not None
 
     @cached_property
     def lateness_ms(self) -> int:

@@ -121,8 +121,21 @@ def policy_faults(spec: ProgramSpec) -> Iterator[Violation]:
                 yield (part, name) if part == "promise" and name in FIELDS else (part, parameters, name), fault
     if spec.policy.cost in costs.registry:
         yield from _cost_faults(spec)
+    if spec.policy.choice in choices.registry:
+        yield from _window_faults(spec)
     if spec.elicitation is not None:
         yield from elicitation_faults(spec, spec.elicitation)
+
+
+def _window_faults(spec: ProgramSpec) -> Iterator[Violation]:
+    """A window in stages, for a choice that knows one window only."""
+    window, choice = spec.policy.window, choices.registry[spec.policy.choice]
+    if choice.by_stages:
+        return
+    if window.acted is not None:
+        yield ("policy", "window"), f"{choice.name} knows one window: give `choice: stages`, or `time` instead"
+    if window.acting is not None:
+        yield ("policy", "window", "acting"), f"{choice.name} takes silence for failure: give `choice: stages`"
 
 
 def _parameter_faults(
@@ -193,7 +206,7 @@ def _round_faults(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "goal"), f"{policy.goal} is for limited places: say how many in `capacity`"
     if spec.shards != 1:
         yield ("shards",), "places are given to the best of the whole program, which has one shard then"
-    if policy.window.time is None:
+    if policy.window.length is None:
         yield ("policy", "window"), "a program with rounds needs a window in time, such as `time: P90D`"
     for field, value in (("margin", policy.margin), ("target", policy.target)):
         if value is not None:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from ...agents import choices
+from ...agents.choices import Seen
 from ...agents.evaluation import Evaluation, Expectation, Follower, Log, evaluate
 from ...agents.options import Options
 from ...schemas.spec import ModelReference, Policy, ProgramSpec, Retention
@@ -103,7 +104,8 @@ class PolicyEvaluation(NamedTuple):
 
     Left out are steps without a recourse, steps whose recourse was never seen, steps of several options whose outcome
     names none of them, and the end of the log from the first recourse on that is still open. ``earlier`` counts the
-    recourses that ended here and were suggested before the log begins: they are no steps of it.
+    recourses that ended here and were suggested before the log begins: they are no steps of it. Of ``silent`` steps
+    nothing was heard until their window closed: the reward that is estimated is 0 there.
     """
 
     evaluation: Evaluation
@@ -112,6 +114,12 @@ class PolicyEvaluation(NamedTuple):
     unnamed: int
     unfinished: int
     earlier: int = 0
+    silent: int = 0
+
+    @property
+    def silent_share(self) -> float:
+        """The share of the steps of which nothing was heard."""
+        return self.silent / self.evaluation.steps if self.evaluation.steps else 0.0
 
     @property
     def answered(self) -> int:
@@ -142,6 +150,7 @@ class _Row(msgspec.Struct):
     unsupported: bool
     rewards: dict[int, float] = {}
     end: Literal["rewarded", "unseen", "unnamed"] | None = None
+    silent: bool = False
 
     def columns(self) -> tuple[float, ...]:
         """The columns of ``Log``."""
@@ -195,7 +204,8 @@ class PolicyEvaluator:
         log = Log(reward, weight, weighted, expected, wanted, size, unsupported > 0)
         without = sum(shard.without_recourse for shard in self._shards.values())
         unseen, unnamed = (sum(row.end == end for row in rows) for end in ("unseen", "unnamed"))
-        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished, self._earlier)
+        silent = sum(row.end == "rewarded" and row.silent for row in rows)
+        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished, self._earlier, silent)
 
 
 class _Shard:
@@ -234,21 +244,31 @@ class _Shard:
         several = len(row.taken) > 1
         if reward is None or (reward and several and closing.arm is None):
             row.end = "unseen" if reward is None else "unnamed"
-            self._follower.reward(step, {})
+            if reward is None or not self._target.learns_by_stages:
+                self._follower.reward(step, {})
+            else:
+                self._follower.learn(step, self._seen(closing), None)
             return
-        row.end = "rewarded"
+        row.end, row.silent = "rewarded", closing.censored
         credited = [option for option in row.taken if closing.arm in (None, option.arm)]
         row.rewards = {option.arm: reward for option in credited}
         for option in credited:
             self._expectation.learn(option.arm, option.execution, reward)
         choice = choices.registry[self._target.spec.policy.choice]
-        if closing.censored and choice.ignores_zero_reward and not several:
+        if choice.by_stages:
+            self._follower.learn(step, self._seen(closing), closing.arm)
+        elif closing.censored and choice.ignores_zero_reward and not several:
             self._follower.close(step)
         elif len(credited) > 1:
             easiest = max(credited, key=lambda option: option.execution)
             self._follower.reward(step, {easiest.arm: reward})
         else:
             self._follower.reward(step, row.rewards)
+
+    def _seen(self, closing: ReplayedFate) -> Seen:
+        """What a choice by stages learns of a fate; a closed window says nothing of whether an option helps."""
+        helped = None if closing.censored or closing.acted is False else bool(closing.reward)
+        return Seen(closing.acted, helped, self._program.silence_is_inaction)
 
     def _taken(self, step: ReplayedStep, arm: int, propensity: float, wanted: bool) -> _Taken:
         execution = _execution(step.options, arm)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ...agents.options import Options
 from ...schemas.events import Erased, NoRecourse, Recourse, Reward, SourcePosition, Tick
@@ -50,7 +50,8 @@ class ReplayedStep(Struct, frozen=True, gc=False, eq=False):
 class ReplayedFate(Struct, frozen=True, gc=False):
     """The end of a step's recourse: its ``reward``, None when the person never saw it.
 
-    ``arm`` is that of the option that was taken up, None where there are several and the outcome names none.
+    ``arm`` is that of the option that was taken up, None where there are several and the outcome names none. ``acted``
+    is whether the person carried it out, None where that is not known.
     """
 
     shard: int
@@ -58,6 +59,7 @@ class ReplayedFate(Struct, frozen=True, gc=False):
     reward: float | None
     arm: int | None
     censored: bool
+    acted: bool | None = None
 
 
 class JournalReplay:
@@ -145,6 +147,7 @@ def _in_order(effects: Effects, taken: Mapping[tuple[int, int], ReplayedStep]) -
             assert event.step is not None, f"{event.fate} without a step"
             reward = None if event.fate == "unseen" else event.reward
             arm = None if event.candidate is None else int(event.candidate)
-            yield ReplayedFate(event.shard, event.step, reward, arm, event.fate == "censored")
+            acted = None if event.acted is UNSET else event.acted
+            yield ReplayedFate(event.shard, event.step, reward, arm, event.fate == "censored", acted)
         elif isinstance(event, Erased):
             yield from (ReplayedFate(ended.shard, ended.step, None, None, False) for ended in event.recourses)

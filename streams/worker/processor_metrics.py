@@ -95,6 +95,7 @@ class ProcessorMetrics:
             elif name == "fates" and detail in ENDING:
                 open_recourses[label] -= times
         self._count_predictions(effects)
+        self._count_acting(effects)
         self._audit.count(effects.audited)
         self._questions.count(effects.regrets)
 
@@ -133,6 +134,14 @@ class ProcessorMetrics:
         self._promises.forget(partition)
         self._questions.forget(partition)
         self._rewards.forget(partition)
+
+    def _count_acting(self, effects: Effects) -> None:
+        """Count how probably people were thought to act of whom it became known, and who did."""
+        metrics = self._metrics
+        for program, stated, acted in effects.acting:
+            metrics.known_acting.labels(program).inc()
+            metrics.stated_acting.labels(program).inc(stated)
+            metrics.seen_acting.labels(program).inc(acted)
 
     def _count_predictions(self, effects: Effects) -> None:
         """Count what was predicted and observed of the options whose reward is known."""

@@ -132,6 +132,18 @@ def drifted(what: str) -> dict[str, str]:
     return {f'onward_drift_detected_total{{program="grants", drifted="{what}"}}': "0+0x9 1+0x120"}
 
 
+def fates(**fates: str) -> dict[str, str]:
+    """What a worker counts of fates."""
+    return {f'onward_fates_total{{program="grants", fate="{fate}"}}': values for fate, values in fates.items()}
+
+
+def acting(stated: str, seen: str, known: str = "0+1x300") -> dict[str, str]:
+    """What a worker counts of people of whom it is known whether they acted."""
+    counts = {"stated": stated, "seen": seen, "known": known}
+    return {f"onward_{name}_acting_total{PROGRAM}": values for name, values in counts.items()}
+
+
+UNNAMED = f"onward_unnamed_outcomes_total{PROGRAM}"
 PROTECTED = 'onward_protected_reasons_total{program="grants", feature="sex"}'
 UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
@@ -168,6 +180,14 @@ CASES = (
     Case("people improve more often than predicted", rewards(0.35, 500), "11m", ("OnwardRewardsMiscalibrated",)),
     Case("rewards are about as predicted", rewards(0.58, 500), "30m", ()),
     Case("few outcomes are known", rewards(0.8, 498), "30m", ()),
+    Case("many outcomes are late", fates(late="0+1x120", rewarded="0+2x120"), "2h", ("OnwardOutcomesLate",)),
+    Case("some outcomes are late", fates(late="0+1x120", rewarded="0+9x120"), "2h", ()),
+    Case("few outcomes are known, and late", fates(late="0+1x8", rewarded="0+1x8"), "2h", ()),
+    Case("outcomes name none", {UNNAMED: "0+1x120", **fates(rewarded="0+4x120")}, "2h", ("OnwardOutcomesUnnamed",)),
+    Case("most outcomes name one", {UNNAMED: "0+1x120", **fates(rewarded="0+20x120")}, "2h", ()),
+    Case("hardly anybody acts", acting("0+0.6x300", "0+0.1x300"), "5h", ("OnwardActingMiscalibrated",)),
+    Case("people act as stated", acting("0+0.6x300", "0+0.5x300"), "5h", ()),
+    Case("of few it is known", acting("0+0.6x100", "0+0.1x100", "0+1x100"), "5h", ()),
     Case("a feature helps less than expected", feature(0.5, 0.2), "11m", ("OnwardFeatureHelpsLess",)),
     Case("it may help as expected", feature(0.3, 0.2), "30m", ()),
     Case("a protected feature decides", {PROTECTED: "_x9 1+0x120"}, "20m", ("OnwardProtectedReason",)),

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from onward.schemas.events import Answer, Application, Outcome
+from onward.schemas.events import Acted, Answer, Application, Outcome
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.journal.lines import read_entries as read
@@ -34,6 +34,7 @@ POLICIES = {
     "steps": {"policy": {"choice": "linucb", "window": {"steps": 5}}},
     "timed": {"policy": {"choice": "residual", "window": {"time": "PT1H"}}},
     "picked": {"policy": {**PICKED, "window": {"time": "PT1H"}}},
+    "staged": {"policy": {"choice": "stages", "window": {"acted": "PT30M", "outcome": "PT1H", "acting": "reports"}}},
 }
 DELAYS_MS = {
     "computed": 0.0,
@@ -146,6 +147,8 @@ class KilledWorker:
                     # An outcome that is read before the answer closes the recourse.
                     if name != "picked" or number % 3 == 0:
                         events.append((self.topics.outcomes, Outcome(name, about, "improved"), f"{name}/o/{number}"))
+                    if name == "staged" and number % 4:
+                        events.insert(number % 2 + 1, (self.topics.acted, Acted(name, about), f"{name}/t/{number}"))
                     if name == "picked":
                         said = [("1", "2", None)[(number + time) % 3] for time in range(1 + number % 2)]
                         events += [

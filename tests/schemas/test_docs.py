@@ -6,6 +6,7 @@ import pytest
 
 from onward.schemas.draft.reminders import unlimited
 from onward.schemas.events import (
+    Acted,
     Answer,
     Application,
     DeadLetter,
@@ -58,6 +59,7 @@ EVENTS: list[type] = [
     Application,
     Decision,
     Outcome,
+    Acted,
     Answer,
     Round,
     Erasure,

@@ -79,24 +79,23 @@ class MemoryBroker:
 
 
 class DiscardingBroker:
-    """A ``Publisher`` with one partition a topic. It keeps the journal until it is taken and counts the rest."""
+    """A ``Publisher`` with one partition a topic. It keeps some topics until they are taken and counts the rest."""
 
-    def __init__(self, journal: str) -> None:
+    def __init__(self, *kept: str) -> None:
         self.written: Counter[str] = Counter()
-        self._journal = journal
-        self._waiting: list[Record] = []
+        self._waiting: dict[str, list[Record]] = {topic: [] for topic in kept}
         self._last: dict[str, Record] = {}
 
     async def publish(self, records: Sequence[OutRecord]) -> Sequence[int]:
-        """Assign every record its offset; keep it only if it belongs to the journal."""
+        """Assign every record its offset; keep it only if its topic is kept."""
         offsets = []
         for out in records:
             offsets.append(self.written[out.topic])
             record = _stored(out, self.written[out.topic])
             self.written[out.topic] += 1
             self._last[out.topic] = record
-            if out.topic == self._journal:
-                self._waiting.append(record)
+            if out.topic in self._waiting:
+                self._waiting[out.topic].append(record)
         return offsets
 
     async def records_at(self, wanted: Mapping[TopicPartition, Set[int]]) -> Mapping[tuple[str, int, int], Record]:
@@ -138,9 +137,9 @@ class DiscardingBroker:
     async def delete_before(self, partition: TopicPartition, offset: int) -> None:
         """Keep all."""
 
-    def take_journal(self) -> list[Record]:
-        """Return and forget the journal records since the last call."""
-        taken, self._waiting = self._waiting, []
+    def take(self, topic: str) -> list[Record]:
+        """Return and forget the records of a kept topic since the last call."""
+        taken, self._waiting[topic] = self._waiting[topic], []
         return taken
 
 

@@ -68,6 +68,15 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
         "promise": {"kind": "lp", "radius": 0.05, "valid_for": "PT4S"},
     },
     "picked": {"policy": {**PICKED, "window": {"time": "PT2S", "lateness": "PT1S"}}},
+    "staged": {
+        "policy": {
+            "objective": "cost",
+            "choice": "stages",
+            "generator": "search",
+            "options": 3,
+            "window": {"acted": "PT1S", "outcome": "PT3S", "lateness": "PT1S", "acting": "returns"},
+        }
+    },
     "asking": {
         "policy": {
             "objective": "cost",
@@ -87,8 +96,8 @@ POLICIES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """The parts of the specs that differ, by program: one for each kind of window, of decision and of option, one with
-limited places, one whose options are promised to survive a new model, one whose people say what they would take, and
-one that asks them."""
+limited places, one whose options are promised to survive a new model, one whose people say what they would take, one
+that learns by stages, and one that asks them."""
 SHARDS = 3
 CANDIDATES = 40
 _LABELLED = 300

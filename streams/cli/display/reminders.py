@@ -8,7 +8,7 @@ from pathlib import Path
 from ....schemas.draft.reminders import unlimited, unprotected
 from ....schemas.specfile import load_spec
 from ...printable import printable
-from ...programs.compositions import cautions, needs_applicants
+from ...programs.compositions import cautions, needs_applicants, window_questions
 
 
 def tell_unprotected(spec: Path) -> None:
@@ -26,6 +26,12 @@ def tell_cautions(spec: Path) -> None:
 def tell_applicants(spec: Path) -> None:
     """Say on standard error where applications under a good spec must name their applicants."""
     for line in needs_applicants(load_spec(spec).spec):
+        print(printable(f"{spec}: {line}"), file=sys.stderr)
+
+
+def tell_window_questions(spec: Path) -> None:
+    """Ask on standard error what only people know of the outcomes of a good spec."""
+    for line in window_questions(load_spec(spec).spec):
         print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 

@@ -10,6 +10,7 @@ from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
 from ..questions.deadline import AnswerDeadlineTimerHandler
+from ..rewards.acted import ActedHandler
 from ..rewards.outcome import OutcomeHandler, WindowTimerHandler
 from ..rewards.watch import RewardWatch
 from ..rounds.announcement import RoundHandler
@@ -20,14 +21,14 @@ from ..sharing.increment import IncrementHandler
 from .application import ApplicationHandler
 from .decision import DecisionHandler
 from .expired_wait import WaitTimerHandler
-from .journal_kinds import DeadLetterHandler, TickHandler
+from .journal_kinds import DeadLetterHandler, ReturnHandler, TickHandler
 from .model import ModelHandler
 from .spec import SpecHandler
 
 __all__ = ["Handler", "TimerHandler", "Work", "add", "discard", "handlers", "states", "timer_handlers", "works"]
 
 add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), SpecHandler(), RoundHandler())
-add(AnswerHandler(), IncrementHandler(), DeadLetterHandler(), TickHandler())
+add(AnswerHandler(), ActedHandler(), IncrementHandler(), DeadLetterHandler(), TickHandler(), ReturnHandler())
 add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
 add(AnswerDeadlineTimerHandler())
 add(RewardWatch, Population, SharedEvidence, ProgramRounds, PromiseState)

@@ -15,6 +15,7 @@ from ..fold import Fold
 from ..portion import Footprint
 from ..promises.promised_options import PromisedOptions
 from ..promises.state import promise_of
+from ..rewards.returns import note_return
 from ..rounds.announcement import join_pool
 from ..rounds.promised_scores import PromisedScore
 from ..rounds.state import ProgramRounds
@@ -44,14 +45,15 @@ class ApplicationHandler(Handler):
     def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
         """A new name is answered at once, if the model rejects it. In programs with rounds or questions nobody is.
 
-        Nor is somebody who comes back, where an older model may accept them.
+        Nor is somebody who comes back, where an older model may accept them or a learner learns of it.
         """
         if entry.key in fold.cases or entry.key in fold.state.waiting.by_case:
             return False
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
         program = fold.state.program(event.program)
-        if program.asks or (event.applicant is not None and program.spec.promise.grandfather):
+        returns = event.previous is not None and program.learns_by_stages
+        if program.asks or returns or (event.applicant is not None and program.spec.promise.grandfather):
             return False
         return _open_promise(entry.key, program, fold) is None
 
@@ -66,6 +68,7 @@ class ApplicationHandler(Handler):
             fold.dead_letter(entry, problem.reason, problem.detail)
             return
         fold.count("applications", event.program)
+        note_return(event.previous, event.applicant, event.features, entry.time_ms, program, fold)
         shard = shard_of(event.application, program.spec.shards)
         case = Case(entry.key, shard, AWAITING_DECISION, entry.time_ms, entry.id, 0, event.applicant)
         case.features, case.previous = bytes(event.features), event.previous

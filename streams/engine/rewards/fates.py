@@ -7,13 +7,16 @@ of outcomes: *late* (after the window) and *dangling* (there is no recourse, or 
 
 from __future__ import annotations
 
-from ....agents.choices import Pull
+from msgspec import UNSET, UnsetType
+
+from ....agents.choices import Seen
 from ....schemas.events import Fate, Reward
 from ...journal.entries import Entry, shard_of
 from ..cases import CENSORED, REWARDED, UNSEEN, Case, Status, joined
 from ..fold import Fold
 from ..shards import Shard
 from ..sharing.increment import publish_increment
+from .acting import NOTHING, learn_stages, pull_of
 from .watch import RewardWatch
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
@@ -44,12 +47,20 @@ def credited(case: Case, option: str | None) -> int | None:
 
 
 def close(
-    case: Case, shard: Shard, fate: Fate, reward: float | None, option_index: int | None, time_ms: int, fold: Fold
+    case: Case,
+    shard: Shard,
+    fate: Fate,
+    reward: float | None,
+    option_index: int | None,
+    time_ms: int,
+    fold: Fold,
+    seen: Seen = NOTHING,
 ) -> None:
     """End a recourse: report its reward to the learner, close the case and publish the fate.
 
     ``option_index`` is that of the credited option, from 0; ``reward`` is None where the person never saw the recourse.
-    One pull at most gets the reward, and all others are taken back:
+    ``seen`` is what a learner by stages learns of it (``acting.py``). Of any other learner one pull at most gets the
+    reward, and all others are taken back:
 
     ==============================  ========================
     credited option, reward         the pull with the reward
@@ -65,16 +76,23 @@ def close(
     tells the others.
     """
     program, application = case.key
-    taken_up = _taken_up(case, option_index, reward)
-    if fate != "censored" or not shard.program.ignores_silence:
-        _learn(case, shard, taken_up, reward)
-    if reward is not None and taken_up is not None:
-        _watch(case, shard, taken_up, reward, time_ms, fold)
+    if shard.program.learns_by_stages:
+        learn_stages(case, shard, seen, option_index, fold)
+        _watch_stages(case, shard, option_index, seen, time_ms, fold)
+    else:
+        taken_up = _taken_up(case, option_index, reward)
+        if fate != "censored" or not shard.program.ignores_silence:
+            _learn(case, shard, taken_up, reward)
+        if reward is not None and taken_up is not None:
+            _watch(case, shard, taken_up, reward, time_ms, fold)
     case.close(CLOSED[fate], fold.forget_ms(shard.program, time_ms))
     fold.save(case)
     fold.effects.shards.add(shard.key)
+    if option_index is None and reward:
+        fold.count("unnamed_outcomes", program)
     arm, option = _credited_names(case, option_index)
-    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option)
+    acted = _known_acting(case, seen)
+    event = Reward(program, case.shard, application, fate, reward, case.step, arm, case.outcome_event_id, option, acted)
     fold.count("fates", program, fate)
     fold.emit(event, f"reward/{program}/{application}", time_ms, program, case.shard)
     publish_increment(shard, time_ms, fold)
@@ -85,14 +103,23 @@ def withdraw(case: Case, shard: Shard, fold: Fold) -> None:
 
     No event names it.
     """
-    _learn(case, shard, None, None)
+    if shard.program.learns_by_stages:
+        learn_stages(case, shard, NOTHING, None, fold)
+    else:
+        _learn(case, shard, None, None)
     fold.effects.shards.add(shard.key)
     fold.count("fates", shard.program.name, WITHDRAWN)
 
 
+def _known_acting(case: Case, seen: Seen) -> bool | UnsetType:
+    if seen.acted is not None:
+        return seen.acted
+    return UNSET if case.acting is None or not case.acting.is_heard else case.acting.acted
+
+
 def _learn(case: Case, shard: Shard, taken_up: int | None, reward: float | None) -> None:
     for number, suggested in enumerate(case.options):
-        pull = _pull(case, number)
+        pull = pull_of(case, number)
         if reward is not None and number == taken_up and suggested.revised_arm is None:
             shard.learner.update(pull, reward)
             shard.untold += bool(shard.learner.additive)
@@ -106,7 +133,7 @@ def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: 
     if suggested.revised_arm is not None:
         return
     fold.effects.predictions.append((case.key.program, suggested.execution, reward))
-    expected = shard.learner.expected_reward(_pull(case, option_index))
+    expected = shard.learner.expected_reward(pull_of(case, option_index))
     if expected is None:
         return
     watch = fold.change(RewardWatch, shard.program, shard.number)
@@ -117,11 +144,20 @@ def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: 
         fold.count("drift_detected", shard.program.name, REWARDS)
 
 
-def _pull(case: Case, option_index: int) -> Pull:
-    """The pull of one of a case's options."""
-    assert case.step is not None, f"{case.key} has options without a step"
-    suggested = case.options[option_index]
-    return Pull(case.step, suggested.arm, suggested.execution, suggested.context)
+def _watch_stages(case: Case, shard: Shard, option_index: int | None, seen: Seen, time_ms: int, fold: Fold) -> None:
+    """Hold whether an option helped against what was expected of it, and count a drift.
+
+    Nobody of whom nothing is heard counts, so there is no first window to wait for.
+    """
+    index = 0 if len(case.options) == 1 else option_index
+    if index is None or seen.helped is None or case.options[index].revised_arm is not None:
+        return
+    expected = shard.learner.expected_of(pull_of(case, index), seen)
+    if expected is None:
+        return
+    watch = fold.change(RewardWatch, shard.program, shard.number)
+    if watch.add(*expected, time_ms):
+        fold.count("drift_detected", shard.program.name, REWARDS)
 
 
 def _credited_names(case: Case, option_index: int | None) -> _Names:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec import UNSET
+
+from ....agents.choices import Seen
 from ....schemas.events import Outcome
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..cases import CENSORED, REWARDED, UNSEEN, Case
+from ..cases import CENSORED, OPEN, REWARDED, UNSEEN, Acting, Case
 from ..contract import CaseTimerHandler, Handler
 from ..fold import Fold
 from ..picks.pick import pick
 from ..portion import Footprint
+from ..shards import Shard
 from ..timing.timers import WINDOW
+from .acting import NOTHING, note_acting
 from .fates import close, credited, dangling, late
 
 
@@ -47,16 +52,44 @@ class OutcomeHandler(Handler):
 
 
 class WindowTimerHandler(CaseTimerHandler):
-    """Censors the recourses whose window has passed, in steps or in event time: the reward is 0."""
+    """Censors the recourses whose window has passed, in steps or in event time: the reward is 0.
+
+    Where people would have been seen to act, who was not until the window to act has passed is taken not to have.
+    """
 
     kind: ClassVar[str] = WINDOW
 
     def end(self, case: Case, fold: Fold) -> None:
         """Close the case."""
-        shard, option = fold.state.shards[case.key.program, case.shard], credited(case, None)
-        # The window of steps ends with the entry that is being folded.
-        time_ms = fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
-        close(case, shard, "censored", 0.0, option, time_ms, fold)
+        shard = fold.state.shards[case.key.program, case.shard]
+        if shard.program.learns_by_stages:
+            _end_stage(case, shard, fold)
+        else:
+            close(case, shard, "censored", 0.0, credited(case, None), _ended_ms(case, fold), fold)
+
+
+def _ended_ms(case: Case, fold: Fold) -> int:
+    """When a window has ended; one of steps ends with the entry that is being folded."""
+    return fold.entry.time_ms if case.deadline_ms is None else case.deadline_ms
+
+
+def _end_stage(case: Case, shard: Shard, fold: Fold) -> None:
+    """End the window to act, or the whole window, which may be one."""
+    program, option = shard.program, credited(case, None)
+    closes_ms = None if case.deadline_ms is None else case.deadline_ms + program.lateness_ms
+    goes_on = closes_ms is not None and case.due < closes_ms
+    # Until somebody is seen to act nobody knows whether people are seen at all.
+    if case.acting is None and program.silence_is_inaction and shard.learner.has_seen_acting:
+        time_ms = case.due - program.lateness_ms if goes_on else _ended_ms(case, fold)
+        note_acting(case, shard, Acting(False, option), "silent", time_ms, fold)
+    if closes_ms is not None and goes_on:
+        case.wait(OPEN, closes_ms)
+        fold.save(case)
+        return
+    seen = NOTHING
+    if case.acting is not None:
+        seen, option = Seen(case.acting.acted, None, program.silence_is_inaction), case.acting.option
+    close(case, shard, "censored", 0.0, option, _ended_ms(case, fold), fold, seen)
 
 
 def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Program, fold: Fold) -> None:
@@ -81,8 +114,18 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
         if event.result == "unseen":
             close(case, shard, "unseen", None, option, entry.time_ms, fold)
             return
+        if event.option is None and case.acting is not None and case.acting.option is not None:
+            option = case.acting.option
         assert case.step is not None, f"{case.key} has options without a step"
         if event.option is not None and option is not None and (case.picked is None or case.picked.place is None):
             pick(entry, case, option, program, fold)
         fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
-        close(case, shard, "rewarded", float(event.result == "improved"), option, entry.time_ms, fold)
+        reward, seen = float(event.result == "improved"), _seen(event, case, program)
+        close(case, shard, "rewarded", reward, option, entry.time_ms, fold, seen)
+
+
+def _seen(event: Outcome, case: Case, program: Program) -> Seen:
+    """What an outcome lets see, with what was heard before: who did not act was helped by nothing."""
+    heard = case.acting.acted if case.acting is not None and case.acting.is_heard else None
+    acted = heard if event.acted is UNSET else event.acted
+    return Seen(acted, None if acted is False else event.result == "improved", program.silence_is_inaction)

@@ -21,6 +21,7 @@ PICKED = {
     "posterior": (2, "2c191cf11cdd90be"),
     "protoar": (1, "c3a220f58833f06e"),
     "residual": (1, "00c32342cb9bd520"),
+    "stages": (1, "6f08fcb50f90b7de"),
     "tap": (1, "48e2e83f98bacabd"),
 }
 

@@ -19,6 +19,8 @@ CHANGE = events.Change("income", 3, 4.5, "kEUR")
 EXAMPLES = [
     events.Application("loan", "a1", {"income": 3.5, "debts": 2, "region": "north"}, "p1"),
     events.Decision("loan", "a1", False, 0.25),
+    events.Acted("loan", "a1", "1"),
+    events.Return("loan", "a1", "a2", {"income": 3.5, "debts": 1, "region": "north"}, "p1"),
     events.Answer("loan", "a1", "2"),
     events.Answer("loan", "a1", None, 3),
     events.Question("loan", 0, "a1", 3, (events.Option("c1", (CHANGE,), 0.5, 0.9, 1.0),), "2026-03-08", "s", "m", "p1"),

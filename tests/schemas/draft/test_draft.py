@@ -724,10 +724,12 @@ def test_a_step_is_round_about_a_hundredth_of_the_range_and_no_finer_than_the_da
     assert parsed(draft_spec(file, "y")).features[0].step == step
 
 
-def test_the_policy_searches_for_the_person_and_waits_ninety_days(tmp_path):
+def test_the_policy_searches_for_the_person_and_gives_ninety_days_to_act_and_longer_to_help(tmp_path):
     policy = parsed(draft_spec(written(tmp_path, {"x": [1, 2]}, [0, 1]), "y")).policy
     assert policy.generator == "search"
-    assert policy.window.time == timedelta(days=90)
+    window = policy.window
+    assert (window.acted, window.outcome, window.acting) == (timedelta(days=90), timedelta(days=400), "returns")
+    assert policy.choice == "stages"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the shared data")

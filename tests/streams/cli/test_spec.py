@@ -234,7 +234,7 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     spec.write_text(uncommented)
     loaded = load_program_spec(spec).spec
     policy = loaded.policy
-    assert (policy.choice, policy.margin, policy.nu, loaded.constraints.max_changes) == ("protoar", 0, 1, 1)
+    assert (policy.choice, policy.margin, policy.nu, loaded.constraints.max_changes) == ("stages", 0, 1, 1)
 
 
 @pytest.mark.parametrize(

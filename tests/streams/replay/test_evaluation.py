@@ -28,7 +28,7 @@ from onward.tests.support.tape import MINUTE_MS, POOR, RICH, Tape, rows
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)
 WINDOWS = {"steps": {"steps": 3}, "time": {"time": "PT10M", "lateness": "PT1M"}}
-DETERMINISTIC = ["residual", "linucb", "posterior", "protoar"]
+DETERMINISTIC = ["residual", "stages", "linucb", "posterior", "protoar"]
 
 
 def with_policy(program, **changes):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from onward.schemas.events import Answer, Application, Decision, Model, Outcome, RawSpec, Result
+from onward.schemas.events import Acted, Answer, Application, Decision, Model, Outcome, RawSpec, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.records import Headers
@@ -29,6 +29,7 @@ _TURNS_AN_ASKED = 10
 """Plans are dear: only every so many turns have an applicant who is asked about some."""
 _TURNS_AWAY = 20, 180
 """How many turns before it the earlier application of somebody who comes back was sent."""
+_ACTED_SHARE = 0.4
 _REPEATED_SHARE, _SECOND_SHARE, _NOBODY_SHARE, _APPROVED_SHARE = 0.05, 0.03, 0.03, 0.2
 
 
@@ -57,7 +58,7 @@ class PlannedEvent(NamedTuple):
 
     seconds: float
     topic: str
-    event: Application | Decision | Answer | Outcome | Model | RawSpec
+    event: Application | Decision | Answer | Acted | Outcome | Model | RawSpec
     id: str
 
     def record(self, time_ms: int) -> InputRecord:
@@ -119,10 +120,28 @@ def _answers(topics: Topics, random: np.random.Generator, program: str, number: 
     ]
 
 
+def _acting(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
+    """That an applicant has carried an option out: some events are sent twice, some name none, some come late."""
+    if random.random() > _ACTED_SHARE:
+        return []
+    option = _PICKS[int(random.integers(len(_PICKS)))]
+    seconds = float(random.uniform(*OUTCOME_SECONDS))
+    acted = PlannedEvent(seconds, topics.acted, Acted(program, f"p{number}", option), f"{program}/t/{number}")
+    return [acted] * (1 + int(random.random() < _REPEATED_SHARE))
+
+
+def _in_stages(program: str) -> bool:
+    return "acted" in POLICIES[program]["policy"]["window"]
+
+
+def _comes_back(program: str) -> bool:
+    return bool({"capacity", "promise"} & POLICIES[program].keys()) or _in_stages(program)
+
+
 def _planned(topics: Topics, random: np.random.Generator, program: str, number: int) -> list[PlannedEvent]:
     name = f"p{number}"
     application = Application(program, name, features(random), _applicant(number))
-    if {"capacity", "promise"} & POLICIES[program].keys() and random.random() < _RETURNING_SHARE:
+    if _comes_back(program) and random.random() < _RETURNING_SHARE:
         application = _returning(application, random, number)
     planned = [PlannedEvent(0.0, topics.applications, application, f"{program}/a/{number}")]
     if "decisions" in POLICIES[program]:
@@ -130,11 +149,15 @@ def _planned(topics: Topics, random: np.random.Generator, program: str, number: 
         planned.append(PlannedEvent(0.0, topics.decisions, decision, f"{program}/d/{number}"))
     if "cost" in POLICIES[program]["policy"]:
         planned += _answers(topics, random, program, number)
+    if _in_stages(program):
+        planned += _acting(topics, random, program, number)
     result = _RESULTS[int(random.integers(len(_RESULTS)))]
     seconds = float(random.uniform(*OUTCOME_SECONDS))
     if result is not None:
         applicant = f"nobody{number}" if random.random() < _NOBODY_SHARE else name
         event = Outcome(program, applicant, result)
+        if _in_stages(program) and result == "not_improved":
+            event = msgspec.structs.replace(event, acted=bool(random.random() < _ACTED_SHARE))
         outcome = PlannedEvent(seconds, topics.outcomes, event, f"{program}/o/{number}")
         planned.append(outcome)
         if random.random() < _REPEATED_SHARE:

@@ -1,0 +1,95 @@
+"""The figures of a setting: what is reached there, what is said, and what is true.
+
+All are of the second half of the people. ``reward`` is the mean of true execution times true help of the option that
+people take, 0 for those without one; ``none`` is their share. Stated minus true are means over the options taken, with
+their sign. ``no learning`` is what the same options bring that are picked before any outcome.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from onward import load_program
+from onward.benchmarks.face import progress
+from onward.benchmarks.real.oracle import Oracle
+from onward.benchmarks.real.play import Play, Told, taken_of, told_of
+from onward.benchmarks.real.program import RealProgram
+from onward.benchmarks.real.settings import SETTINGS, Setting
+
+
+class World(NamedTuple):
+    """What settings of the same file have in common: the program, its rejected people, and what is told unlearned."""
+
+    program: RealProgram
+    unlearned: Sequence[Sequence[Told]]
+    oracle: Sequence[float]
+
+
+class Worlds:
+    """The settings of one seed. Those that differ only in what is reported share a program."""
+
+    def __init__(self, seed: int, people: int, rows: int, folder: Path) -> None:
+        self._seed, self._number, self._rows, self._folder = seed, people, rows, folder
+        self._worlds: dict[Setting, World] = {}
+
+    def figures(self, name: str) -> Mapping[str, float]:
+        """The figures of a setting by their names."""
+        setting, started = SETTINGS[name], time.process_time()
+        setting = replace(setting, rows=min(setting.rows, self._rows))
+        world = self._world(setting)
+        made = time.process_time()
+        people = world.program.rejected(self._number)
+        told = (
+            Play(world.program, setting, people, self._seed)
+            .run(self._folder / f"state-{name}")
+            .told[self._number // 2 :]
+        )
+        spent = made - started, time.process_time() - made
+        progress(f"{name}, seed {self._seed}: {spent[0]:.0f} s of CPU to make the program, {spent[1]:.0f} s to play it")
+        return measured(told, world)
+
+    def _world(self, setting: Setting) -> World:
+        key = setting.of_file
+        if key not in self._worlds:
+            program = RealProgram(key, self._seed, self._folder / f"program-{len(self._worlds)}")
+            half = program.rejected(self._number).only(slice(self._number // 2, None))
+            answers = load_program(program.spec).suggest(program.rows(half.columns))
+            persons = [half.only(slice(place, place + 1)) for place in range(len(half.hidden))]
+            told = [told_of(program, person, answer) for person, answer in zip(persons, answers, strict=True)]
+            best = Oracle(program)
+            self._worlds[key] = World(program, told, [best(person) for person in persons])
+        return self._worlds[key]
+
+
+def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float]:
+    """The figures of what people were told."""
+    taken = [option for option in map(taken_of, told) if option is not None]
+    options = zip(told, world.unlearned, world.oracle, strict=True)
+    best = [max([oracle, *(one.reward for one in (*own, *other))]) for own, other, oracle in options]
+    found = {
+        "reward": reward(told),
+        "no learning": reward(world.unlearned),
+        "oracle": float(np.mean(best)),
+        "none": 1.0 - len(taken) / len(told),
+        "stated minus true p": _mean([one.stated_help - one.help for one in taken]),
+        "stated minus true e": _mean([one.stated_execution - one.execution for one in taken]),
+        "rejected afterwards": _mean([float(not one.holds) for one in taken]),
+    }
+    covered = [one.interval[0] <= one.help <= one.interval[1] for one in taken if one.interval is not None]
+    return found | ({"covered": _mean(covered)} if covered else {})
+
+
+def reward(told: Sequence[Sequence[Told]]) -> float:
+    """The mean true reward of the options that people take."""
+    taken = map(taken_of, told)
+    return float(np.mean([0.0 if option is None else option.reward for option in taken]))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0

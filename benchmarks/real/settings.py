@@ -1,0 +1,132 @@
+"""The settings: each is the plain world with a few things that real data have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from onward.benchmarks.real.equations import Column, Equations, Thing
+
+Hidden = Literal["none", "confounder", "proxy"]
+MEASURES = ("3m", "6m", "12m", "bank", "bureau")
+"""What the columns of a thing that is measured several times are called after."""
+MEASURED = ("income", "savings", "debt", "arrears")
+"""The things that are."""
+ERROR = 0.25
+"""The standard deviation of a measure's error, in those of its thing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One variation of the world.
+
+    Parameters
+    ----------
+    measures
+        How many columns each thing of ``MEASURED`` has.
+    hidden
+        ``confounder``: a hidden cause moves savings, debts, arrears and the label, so that the first three help less
+        than they seem to. ``proxy``: a feature without an effect follows the hidden cause closely, and is easy to
+        change.
+    approved_only
+        Whether labels are those of people whom a case officer has approved, who sees more than the file has.
+    report_days
+        From when to when after the recourse outcomes are reported, evenly.
+    reporting
+        The share of those who carried an option out whose outcome is ever reported.
+    names_option
+        Whether outcomes say which option they are of.
+    borrowed
+        By how many deviations debts follow savings.
+    rows
+        Rows with a label.
+    noise_columns
+        Further columns that have nothing to do with anything, and that people can change.
+    """
+
+    measures: int = 1
+    hidden: Hidden = "none"
+    approved_only: bool = False
+    report_days: tuple[int, int] = (65, 85)
+    reporting: float = 1.0
+    names_option: bool = True
+    borrowed: float = 0.0
+    rows: int = 4000
+    noise_columns: int = 0
+
+    @property
+    def of_file(self) -> Setting:
+        """The setting with the same file, where everything is reported in time."""
+        usual = Setting()
+        return replace(
+            self,
+            report_days=usual.report_days,
+            reporting=usual.reporting,
+            names_option=usual.names_option,
+        )
+
+    def equations(self) -> Equations:
+        """The structural equations."""
+        things = [self._varied(thing) for thing in THINGS]
+        columns: list[Column] = []
+        for place, thing in enumerate(things):
+            if self.measures > 1 and thing.name in MEASURED:
+                columns += [Column(f"{thing.name}_{end}", place, ERROR) for end in MEASURES[: self.measures]]
+            else:
+                columns.append(Column(thing.name, place, 0.0))
+        for number in range(self.noise_columns):
+            columns.append(Column(f"item_{number + 1}", len(things), 0.0))
+            things.append(Thing(f"item_{number + 1}", 500, 100, "any", hard=0.08))
+        return Equations(things, columns, LEVEL, CAUSE[self.hidden])
+
+    def _varied(self, thing: Thing) -> Thing:
+        if self.hidden == "confounder" and thing.name in CONFOUNDED:
+            thing = replace(thing, hidden=CONFOUNDED[thing.name], noise=0.75, weight=0.35 * thing.weight)
+        if self.hidden == "proxy" and thing.name == PROXY:
+            thing = replace(thing, hidden=0.9, noise=0.4)
+        if self.borrowed and thing.name == "debt":
+            thing = replace(thing, parents={**thing.parents, "savings": self.borrowed}, noise=0.6)
+        return thing
+
+
+THINGS = (
+    Thing("age", 45, 12),
+    Thing("dependants", 2, 1),
+    Thing("education", 13, 3, parents={"age": -0.2}, noise=0.95, weight=0.3),
+    Thing("tenure", 100, 38, "up", parents={"age": 0.4}, noise=0.9, weight=0.4, hard=0.12),
+    Thing("income", 3000, 800, "up", parents={"education": 0.4, "tenure": 0.2}, noise=0.85, weight=1.1, hard=0.12),
+    Thing("savings", 9000, 4200, "up", parents={"income": 0.3}, noise=0.9, weight=1.1, hard=0.08),
+    Thing("debt", 12000, 3900, "down", parents={"income": 0.2}, noise=0.95, weight=-1.1, hard=0.1),
+    Thing("arrears", 450, 160, "down", parents={"debt": 0.3}, noise=0.9, weight=-1.0, hard=0.08),
+    Thing("direct_debits", 40, 15, "up", parents={"income": 0.1}, noise=0.95, hard=0.03),
+)
+"""The plain world of loans: people's things in their causal order."""
+LEVEL = 0.3
+CONFOUNDED: Mapping[str, float] = MappingProxyType({"savings": 0.6, "debt": -0.6, "arrears": -0.6})
+PROXY = "direct_debits"
+CAUSE: Mapping[Hidden, float] = MappingProxyType({"none": 0.0, "confounder": 1.8, "proxy": 1.6})
+"""The hidden cause's share of the label's log odds."""
+
+LATE = (150, 420)
+_PLAIN, _CONFOUNDED = Setting(), Setting(hidden="confounder")
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {
+        "plain": _PLAIN,
+        "confounded": _CONFOUNDED,
+        "late": replace(_PLAIN, report_days=LATE),
+        "late-confounded": replace(_CONFOUNDED, report_days=LATE),
+        "silent": replace(_PLAIN, reporting=0.1),
+        "silent-confounded": replace(_CONFOUNDED, reporting=0.1),
+        "approved-only": replace(_PLAIN, approved_only=True),
+        "approved-only-late": replace(_PLAIN, approved_only=True, report_days=LATE),
+        "measures": replace(_PLAIN, measures=5),
+        "proxy": replace(_PLAIN, hidden="proxy"),
+        "side-effects": replace(_PLAIN, borrowed=0.9),
+        "unnamed": replace(_PLAIN, names_option=False),
+        "150-rows": replace(_PLAIN, rows=150),
+        "152-columns": replace(_PLAIN, noise_columns=143),
+    }
+)
+"""The settings by name."""
