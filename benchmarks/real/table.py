@@ -19,6 +19,8 @@ HELP, EXECUTION = "stated minus true p", "stated minus true e"
 COVERED, AFTERWARDS = "covered", "rejected afterwards"
 METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, AFTERWARDS)
 LOWER = frozenset({NONE, HELP, EXECUTION, AFTERWARDS})
+QUICK = 30, 300
+"""People and rows where it is only to be seen that it works."""
 
 REFERENCE: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
