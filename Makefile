@@ -189,8 +189,9 @@ bench-options: install ## what the generators propose: make bench-options DATA=D
 bench-told: install ## what more breaks, and what a floor costs: make bench-told DATA=DIR ARGS="--people 50"
 	$(BIN)/python -m onward.benchmarks.told $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/told.json
 
-bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4"
+bench-worlds: install ## learners in worlds with a known truth: make bench-worlds DATA=DIR ARGS="--seeds 0-4" or REAL="--settings late"
 	$(BIN)/python -m onward.benchmarks.worlds $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/worlds.json
+	$(BIN)/python -m onward.benchmarks.worlds --parts real --seeds 0-2 $(REAL) --json build/benchmarks/real_worlds.json
 
 bench-durable_recommenders: install ## table 1 of durable recourse: make bench-durable_recommenders ARGS="--target 0.9"
 	$(BIN)/python -m onward.benchmarks.durable_recommenders $(ARGS) --json build/benchmarks/durable_recommenders.json

@@ -111,7 +111,8 @@ def worlds(args: Args) -> Iterator[Row]:
             yield from _mean_figures(partial(instances.figures, of_data), args.seeds)
 
     if "real" in args.parts:
-        yield from real.rows(args.settings, args.seeds, args.people, args.rows)
+        sizes = real.QUICK if args.quick else (args.people, args.rows)
+        yield from real.rows(args.settings, args.seeds, *sizes)
 
 
 def _improvement(name: str, args: Args, seed: int) -> Iterator[Figure]:

@@ -69,9 +69,9 @@ class Column(NamedTuple):
 
 
 class People(NamedTuple):
-    """N people: their things (N, J), the hidden cause (N,), their pace (N,), and their columns in whole units (N, K).
+    """N people: their things (N, J), the hidden cause (N,), their pace (N, J), and their columns in whole units (N, K).
 
-    ``pace`` is how many times as hard as for others all changes are for a person.
+    ``pace`` is how many times as hard as for others a change of each thing is for a person.
     """
 
     things: Floats
@@ -106,7 +106,7 @@ class Equations:
     columns: Sequence[Column]
     level: float
     hidden: float = 0.0
-    spread: float = 0.3
+    spread: float = 0.6
 
     def draw(self, number: int, random: np.random.Generator) -> People:
         """Draw people."""
@@ -115,7 +115,7 @@ class Equations:
         for place, thing in enumerate(self.things):
             residual = thing.noise * random.normal(size=number)
             values[:, place] = residual + thing.hidden * hidden + self._follows(place, values)
-        pace = np.exp(self.spread * random.normal(size=number))
+        pace = np.exp(self.spread * random.normal(size=values.shape))
         errors = random.normal(size=(number, len(self.columns))) * [column.error for column in self.columns]
         measured = self._means + self._deviations * (values[:, self._thing_of] + errors)
         return People(values, hidden, pace, np.maximum(np.rint(measured), 0.0))
@@ -136,7 +136,7 @@ class Equations:
         moved = self._deviations * (things - people.things)[:, self._thing_of]
         columns = np.maximum(np.rint(people.columns + moved), 0.0)
         hard = np.array([thing.hard for thing in self.things])
-        execution = np.exp(-people.pace * (np.abs(shift) @ hard))
+        execution = np.exp(-(people.pace * np.abs(shift)) @ hard)
         return Carried(things, columns, execution, self.help(things, people.hidden))
 
     def _shift(self, people: People, targets: Floats) -> Floats:

@@ -34,22 +34,19 @@ class World(NamedTuple):
 class Worlds:
     """The settings of one seed. Those that differ only in what is reported share a program."""
 
-    def __init__(self, seed: int, people: int, rows: int, folder: Path) -> None:
-        self._seed, self._number, self._rows, self._folder = seed, people, rows, folder
+    def __init__(self, seed: int, most_people: int, most_rows: int, folder: Path) -> None:
+        self._seed, self._most_people, self._most_rows, self._folder = seed, most_people, most_rows, folder
         self._worlds: dict[Setting, World] = {}
 
     def figures(self, name: str) -> Mapping[str, float]:
         """The figures of a setting by their names."""
-        setting, started = SETTINGS[name], time.process_time()
-        setting = replace(setting, rows=min(setting.rows, self._rows))
+        started, declared = time.process_time(), SETTINGS[name]
+        rows, number = min(declared.rows, self._most_rows), min(declared.people, self._most_people)
+        setting = replace(declared, rows=rows, people=number)
         world = self._world(setting)
         made = time.process_time()
-        people = world.program.rejected(self._number)
-        told = (
-            Play(world.program, setting, people, self._seed)
-            .run(self._folder / f"state-{name}")
-            .told[self._number // 2 :]
-        )
+        played = Play(world.program, setting, world.program.rejected(number), self._seed)
+        told = played.run(self._folder / f"state-{name}").told[number // 2 :]
         spent = made - started, time.process_time() - made
         progress(f"{name}, seed {self._seed}: {spent[0]:.0f} s of CPU to make the program, {spent[1]:.0f} s to play it")
         return measured(told, world)
@@ -58,7 +55,7 @@ class Worlds:
         key = setting.of_file
         if key not in self._worlds:
             program = RealProgram(key, self._seed, self._folder / f"program-{len(self._worlds)}")
-            half = program.rejected(self._number).only(slice(self._number // 2, None))
+            half = program.rejected(key.people).only(slice(key.people // 2, None))
             answers = load_program(program.spec).suggest(program.rows(half.columns))
             persons = [half.only(slice(place, place + 1)) for place in range(len(half.hidden))]
             told = [told_of(program, person, answer) for person, answer in zip(persons, answers, strict=True)]

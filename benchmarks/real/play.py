@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ class Play:
 
     def __init__(self, program: RealProgram, setting: Setting, people: People, seed: int) -> None:
         self._program, self._people, self._seed = program, people, seed
-        self._setting, self._equations = setting, program.equations
+        self._setting = setting
         self._due: list[tuple[int, int, Case | Outcome]] = []
         self._numbers = 0
         self.told: list[list[Told]] = []
@@ -150,28 +150,31 @@ class Play:
         told = [option for answer in answers for option in told_of(self._program, case.person, answer)]
         taken = taken_of(told)
         if taken is not None:
-            self._act(case, taken, at)
+            random = np.random.default_rng([self._seed, case.newcomer, case.returns])
+            for days, follows in self.what_follows(case, taken, random):
+                self._numbers += 1
+                heapq.heappush(self._due, (at + int(days * DAY_MS), self._numbers, follows))
         return told
 
-    def _act(self, case: Case, taken: Told, at: int) -> None:
-        """Let somebody carry their option out, or not; then they come back, and what came of it may be reported."""
-        random = np.random.default_rng([self._seed, case.newcomer, case.returns])
+    def what_follows(
+        self, case: Case, taken: Told, random: np.random.Generator
+    ) -> Iterator[tuple[float, Case | Outcome]]:
+        """What is heard of somebody after their recourse, and how many days after it.
+
+        Who carries their option out comes back, and what came of it may be reported.
+        """
         acts, helps, reports, back, report = random.random(5).tolist()
         if acts >= taken.execution:
             return
-        carried = self._equations.carried(case.person, taken.targets[np.newaxis])
+        carried = self._program.equations.carried(case.person, taken.targets[np.newaxis])
         low, high = self._program.bounds
         person = case.person._replace(things=carried.things, columns=np.clip(carried.columns, low, high))
-        self._schedule(at, _between(BACK_DAYS, back), Case(case.newcomer, case.returns + 1, person))
+        yield _between(BACK_DAYS, back), Case(case.newcomer, case.returns + 1, person)
         if reports < self._setting.reporting:
             result: Result = "improved" if helps < taken.help else "not_improved"
             option = taken.id if self._setting.names_option else None
             outcome = Outcome(self._program.program.name, case.id, result, option)
-            self._schedule(at, _between(self._setting.report_days, report), outcome)
-
-    def _schedule(self, at: int, days: float, event: Case | Outcome) -> None:
-        self._numbers += 1
-        heapq.heappush(self._due, (at + int(days * DAY_MS), self._numbers, event))
+            yield _between(self._setting.report_days, report), outcome
 
 
 def _between(days: tuple[int, int], share: float) -> float:

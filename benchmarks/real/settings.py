@@ -9,13 +9,16 @@ from typing import Literal
 
 from onward.benchmarks.real.equations import Column, Equations, Thing
 
-Hidden = Literal["none", "confounder", "proxy"]
+Hidden = Literal["none", "confounder", "proxy", "seen"]
 MEASURES = ("3m", "6m", "12m", "bank", "bureau")
 """What the columns of a thing that is measured several times are called after."""
 MEASURED = ("income", "savings", "debt", "arrears")
 """The things that are."""
 ERROR = 0.25
 """The standard deviation of a measure's error, in those of its thing."""
+
+EASY = 0.03
+"""The effort of a change that takes hardly any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +32,9 @@ class Setting:
     hidden
         ``confounder``: a hidden cause moves savings, debts, arrears and the label, so that the first three help less
         than they seem to. ``proxy``: a feature without an effect follows the hidden cause closely, and is easy to
-        change.
+        change. ``seen``: it moves the label alone, and case officers see it.
     approved_only
-        Whether labels are those of people whom a case officer has approved, who sees more than the file has.
+        Whether labels are those of people whom a case officer has approved, by all that moves the label.
     report_days
         From when to when after the recourse outcomes are reported, evenly.
     reporting
@@ -39,11 +42,13 @@ class Setting:
     names_option
         Whether outcomes say which option they are of.
     borrowed
-        By how many deviations debts follow savings.
+        By how many deviations debts and arrears follow savings, which are then easy to raise and seem to help most.
     rows
         Rows with a label.
     noise_columns
         Further columns that have nothing to do with anything, and that people can change.
+    people
+        Those who apply and are rejected.
     """
 
     measures: int = 1
@@ -55,6 +60,7 @@ class Setting:
     borrowed: float = 0.0
     rows: int = 4000
     noise_columns: int = 0
+    people: int = 800
 
     @property
     def of_file(self) -> Setting:
@@ -83,11 +89,13 @@ class Setting:
 
     def _varied(self, thing: Thing) -> Thing:
         if self.hidden == "confounder" and thing.name in CONFOUNDED:
-            thing = replace(thing, hidden=CONFOUNDED[thing.name], noise=0.75, weight=0.35 * thing.weight)
+            thing = replace(thing, hidden=CONFOUNDED[thing.name], noise=0.75, weight=0.4 * thing.weight)
         if self.hidden == "proxy" and thing.name == PROXY:
             thing = replace(thing, hidden=0.9, noise=0.4)
-        if self.borrowed and thing.name == "debt":
-            thing = replace(thing, parents={**thing.parents, "savings": self.borrowed}, noise=0.6)
+        if self.borrowed and thing.name == "savings":
+            thing = replace(thing, weight=2.0, hard=EASY)
+        if self.borrowed and thing.name in LENT:
+            thing = replace(thing, parents={"savings": self.borrowed}, noise=0.6)
         return thing
 
 
@@ -95,22 +103,24 @@ THINGS = (
     Thing("age", 45, 12),
     Thing("dependants", 2, 1),
     Thing("education", 13, 3, parents={"age": -0.2}, noise=0.95, weight=0.3),
-    Thing("tenure", 100, 38, "up", parents={"age": 0.4}, noise=0.9, weight=0.4, hard=0.12),
-    Thing("income", 3000, 800, "up", parents={"education": 0.4, "tenure": 0.2}, noise=0.85, weight=1.1, hard=0.12),
-    Thing("savings", 9000, 4200, "up", parents={"income": 0.3}, noise=0.9, weight=1.1, hard=0.08),
-    Thing("debt", 12000, 3900, "down", parents={"income": 0.2}, noise=0.95, weight=-1.1, hard=0.1),
-    Thing("arrears", 450, 160, "down", parents={"debt": 0.3}, noise=0.9, weight=-1.0, hard=0.08),
-    Thing("direct_debits", 40, 15, "up", parents={"income": 0.1}, noise=0.95, hard=0.03),
+    Thing("tenure", 100, 38, "up", parents={"age": 0.4}, noise=0.9, weight=0.5, hard=0.1),
+    Thing("income", 3000, 800, "up", parents={"education": 0.4, "tenure": 0.2}, noise=0.85, weight=1.3, hard=0.1),
+    Thing("savings", 9000, 4200, "up", parents={"income": 0.3}, noise=0.9, weight=1.3, hard=0.07),
+    Thing("debt", 12000, 3900, "down", parents={"income": 0.2}, noise=0.95, weight=-1.3, hard=0.08),
+    Thing("arrears", 450, 160, "down", parents={"debt": 0.3}, noise=0.9, weight=-1.2, hard=0.07),
+    Thing("direct_debits", 40, 15, "up", parents={"income": 0.1}, noise=0.95, hard=EASY),
 )
 """The plain world of loans: people's things in their causal order."""
-LEVEL = 0.3
+LEVEL = 1.0
 CONFOUNDED: Mapping[str, float] = MappingProxyType({"savings": 0.6, "debt": -0.6, "arrears": -0.6})
+LENT = ("debt", "arrears")
 PROXY = "direct_debits"
-CAUSE: Mapping[Hidden, float] = MappingProxyType({"none": 0.0, "confounder": 1.8, "proxy": 1.6})
+CAUSE: Mapping[Hidden, float] = MappingProxyType({"none": 0.0, "confounder": 1.6, "proxy": 1.6, "seen": 2.0})
 """The hidden cause's share of the label's log odds."""
 
 LATE = (150, 420)
 _PLAIN, _CONFOUNDED = Setting(), Setting(hidden="confounder")
+_APPROVED = Setting(hidden="seen", approved_only=True)
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "plain": _PLAIN,
@@ -119,14 +129,14 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "late-confounded": replace(_CONFOUNDED, report_days=LATE),
         "silent": replace(_PLAIN, reporting=0.1),
         "silent-confounded": replace(_CONFOUNDED, reporting=0.1),
-        "approved-only": replace(_PLAIN, approved_only=True),
-        "approved-only-late": replace(_PLAIN, approved_only=True, report_days=LATE),
-        "measures": replace(_PLAIN, measures=5),
+        "approved-only": _APPROVED,
+        "approved-only-late": replace(_APPROVED, report_days=LATE),
+        "measures": replace(_PLAIN, measures=5, people=500),
         "proxy": replace(_PLAIN, hidden="proxy"),
         "side-effects": replace(_PLAIN, borrowed=0.9),
         "unnamed": replace(_PLAIN, names_option=False),
         "150-rows": replace(_PLAIN, rows=150),
-        "152-columns": replace(_PLAIN, noise_columns=143),
+        "152-columns": replace(_PLAIN, noise_columns=143, people=200),
     }
 )
 """The settings by name."""

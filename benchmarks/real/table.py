@@ -19,8 +19,8 @@ HELP, EXECUTION = "stated minus true p", "stated minus true e"
 COVERED, AFTERWARDS = "covered", "rejected afterwards"
 METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, AFTERWARDS)
 LOWER = frozenset({NONE, HELP, EXECUTION, AFTERWARDS})
-MOST_PEOPLE = 800
-"""So that a setting and seed take about a minute."""
+QUICK = 30, 300
+"""People and rows where it is only to be seen that it works."""
 
 REFERENCE: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
@@ -65,7 +65,7 @@ def rows(settings: Sequence[str], seeds: Sequence[int], people: int, most_rows: 
     found: dict[str, dict[str, dict[int, float]]] = {name: {} for name in settings}
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder:
-            worlds = Worlds(seed, min(people, MOST_PEOPLE), most_rows, Path(folder))
+            worlds = Worlds(seed, people, most_rows, Path(folder))
             for name in settings:
                 figures = worlds.figures(name)
                 progress(", ".join(f"{metric} {value:.3f}" for metric, value in figures.items()))
