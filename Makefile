@@ -11,7 +11,7 @@ COMPILE := -m compileall -q -j 0 -x '/tests?/'
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl attacks kafka-test faults fuzz lock audit sbom bench performance generate fmt clean
+.PHONY: help install install-dice install-python newest-python demo test test-pythons check types unit test-slow test-rl attacks kafka-test faults fuzz lock audit sbom bench generate fmt clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -149,7 +149,7 @@ build/audit/installed:
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3' 'cyclonedx-bom>=7,<8'
 	@touch $@
 
-bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py benchmarks/performance.py,$(wildcard benchmarks/*.py))) ## run every benchmark
+bench: $(patsubst benchmarks/%.py,bench-%,$(filter-out benchmarks/__init__.py benchmarks/face.py,$(wildcard benchmarks/*.py))) ## run every benchmark
 
 bench-pipeline: build/quix/installed
 
@@ -201,9 +201,6 @@ bench-durable: install ## rounds with limited places: make bench-durable ARGS="-
 
 bench-robust: install ## robust recourse and promises: make bench-robust DATA=DIR ARGS="--instances FILE.npz" or ARGS="--parts speed"
 	$(BIN)/python -m onward.benchmarks.robust $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/robust.json
-
-performance: build/quix/installed ## docs/measured/performance.md, from one run: make performance DATA=DIR AGAINST=../other/.venv/bin/python
-	$(BIN)/python -m onward.benchmarks.performance $(addprefix --data ,$(DATA)) --against $(AGAINST)
 
 bench-workers: install ## what one, two and three workers do: make bench-workers DATA=DIR ARGS="--applications 2000"
 	$(BIN)/python -m onward.benchmarks.workers $(addprefix --data ,$(DATA)) $(ARGS) --json build/benchmarks/workers.json

@@ -61,8 +61,9 @@ def of_single_options(reward: Array, propensity: Array, target: Array, taken: Ar
     logged option.
     """
     weight = target / propensity
-    unsupported = (propensity >= 1.0) & (target < 1.0)
-    return Log(reward, weight, weight * reward, weight * taken, wanted, np.ones(len(reward)), unsupported)
+    explored = propensity < 1.0
+    one, unsupported = np.ones(len(reward)), ~explored & (target < 1.0)
+    return Log(reward, weight, weight * reward, weight * taken, wanted, one, unsupported, explored, ~explored)
 
 
 def simulated(

@@ -87,7 +87,7 @@ class Vetting(NamedTuple):
         floor = self.objective.floor
         if floor is None and self.overshoot is None:
             return self.generator.explain(person)
-        targets = self.generator.reaching(person)
+        targets, found = self.generator.reaching(person), "after the best change that was found"
         if not len(targets):
             return self.generator.explain(person)
         if floor is None or self.objective.worth(targets, person).any():
@@ -97,13 +97,13 @@ class Vetting(NamedTuple):
                     "every change that was found leads to a yes only up to a point",
                     "`policy.overshoot: limit` tells such changes, and where to stop",
                 )
-            # A target that was found below the floor may stand on it alone, by the last bit of a sum.
+            # A search that notes nothing was asked without the floor, and took other ways.
             if options := len(self.propose(person[np.newaxis]).people):
                 raise ValueError(f"{options} options are feasible for this person")
             assert floor is not None, "without a floor, what was found is proposed"
-        advice = f"after the best change that was found {_in_numbers(floor, person, targets)}"
-        found = "no change that the rules allow was found that is likely enough to help"
-        return Explanation("would_not_help", found, advice)
+            found = "a search without the floor finds one: after it"
+        detail = "no change that the rules allow was found that is likely enough to help"
+        return Explanation("would_not_help", detail, f"{found} {_in_numbers(floor, person, targets)}")
 
     def _rejected(self, boxes: Boxes) -> Indices:
         """The number, in each of B grids, of the first point that is rejected and that the rules allow; -1 for none."""

@@ -44,6 +44,9 @@ class Log(NamedTuple):
 
     ``reward`` is the sum of r over all logged options. ``size`` is the number of the evaluated policy's options,
     ``wanted`` the sum of their q. ``unsupported`` says that the log's policy never suggests one of them.
+
+    ``explored`` are the steps at which the log's policy could have suggested something else, ``fixed`` those at which
+    it could not, though there was something else.
     """
 
     reward: Array
@@ -53,6 +56,8 @@ class Log(NamedTuple):
     wanted: Array
     size: Array
     unsupported: Mask
+    explored: Mask
+    fixed: Mask
 
 
 class Estimate(NamedTuple):
@@ -76,15 +81,16 @@ class Evaluation(NamedTuple):
     """The estimates from a log.
 
     ``effective`` is the effective sample size (sum w)^2 / sum w^2, and ``mean_weight`` is near 1 when the propensities
-    are right. ``unsupported`` counts the steps at which the evaluated policy picks an option that the log's never picks
-    there: nothing is known of it, so they are left out of ``steps`` and of all else. ``gain`` is the doubly robust
-    difference between the evaluated and the logged mean reward. When the estimates would be meaningless they are None,
-    and ``doubt`` gives the reason.
+    are right. Where the evaluated policy picks an option that the log's never picks there, all ``fixed`` steps are left
+    out of ``steps`` and of all else, and ``unexplored`` counts them: by the log alone, since the steps at which the
+    policies happen to agree would hide how far they are apart. ``gain`` is the doubly robust difference between the
+    evaluated and the logged mean reward. When the estimates would be meaningless they are None, and ``doubt`` gives the
+    reason.
     """
 
     steps: int
     matched: int
-    unsupported: int
+    unexplored: int
     effective: float
     mean_weight: float
     logged: Estimate | None
@@ -97,17 +103,18 @@ class Evaluation(NamedTuple):
 
 def evaluate(log: Log) -> Evaluation:
     """Estimate the evaluated policy's mean reward, at the steps at which something is known of what it picks."""
-    unsupported, log = int(np.count_nonzero(log.unsupported)), Log._make(column[~log.unsupported] for column in log)
+    unsupported, unexplored = int(np.count_nonzero(log.unsupported)), 0
+    if unsupported:
+        unexplored = int(np.count_nonzero(log.fixed))
+        log = Log._make(column[~log.fixed] for column in log)
     weight = log.weight
-    # Where the log's policy could have suggested something else, the weight is not the number of options.
-    compared = int(np.count_nonzero(weight != log.size))
-    steps, matched = len(weight), int(np.count_nonzero(weight))
+    steps, matched, explored = len(weight), int(np.count_nonzero(weight)), int(np.count_nonzero(log.explored))
     effective = float(weight.sum() ** 2 / np.square(weight).sum()) if matched else 0.0
     mean_weight = float(weight.sum() / log.size.sum()) if steps else 0.0
     logged = mean(log.reward) if steps > 1 else None
-    counts = (steps, matched, unsupported, effective, mean_weight, logged)
+    counts = (steps, matched, unexplored, effective, mean_weight, logged)
     doubt = (
-        _support(unsupported, unsupported + steps, compared)
+        _support(unsupported, unexplored, explored)
         or _overlap(steps, matched, effective)
         or _balance(mean(weight / log.size.mean()))
         or _rewards(log)
@@ -183,13 +190,13 @@ def _balance(weight: Estimate) -> str | None:
     )
 
 
-def _support(unsupported: int, steps: int, compared: int) -> str | None:
-    """Whether too many steps are left out: those that are left must not be the ones at which the policies agree."""
-    if unsupported <= compared:
+def _support(unsupported: int, unexplored: int, explored: int) -> str | None:
+    """Whether more steps are left out than there are to compare the policies by."""
+    if unexplored <= explored:
         return None
     return (
-        f"at {unsupported} of {steps} steps the policy takes what the log's policy never does there, and at only "
-        f"{compared} others could that have done otherwise, so nothing is known of it: log with `exploration` above 0"
+        f"at {unsupported} of {unexplored} steps without exploration the policy takes what the log's policy never does "
+        f"there, and only {explored} steps have exploration: log with `exploration` above 0"
     )
 
 

@@ -47,20 +47,17 @@ def pages() -> dict[Path, str]:
         "metrics.md": {"metrics": _metrics()},
         "spec.md": {"parameters": _parameters()},
     }
-    return {
-        REFERENCE / page: with_tables(page, (REFERENCE / page).read_text(encoding="utf-8"), own)
-        for page, own in tables.items()
-    }
+    return {REFERENCE / page: _with_tables(REFERENCE / page, own) for page, own in tables.items()}
 
 
-def with_tables(page: str, text: str, tables: Mapping[str, str]) -> str:
-    """The text of a page with its tables, by name; raise ``ValueError`` where it has no place for one."""
+def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
+    text = page.read_text(encoding="utf-8")
     for name, content in tables.items():
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, opened, rest = text.partition(start)
         _, closed, after = rest.partition(end)
         if not opened or not closed:
-            raise ValueError(f"{page} has no place for the table {name!r}: add {start.strip()} and {end}")
+            raise ValueError(f"{page.name} has no place for the table {name!r}: add {start.strip()} and {end}")
         text = f"{before}{start}{content}\n{end}{after}"
     return text
 
@@ -92,7 +89,7 @@ def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
         for name, field in settings.names().items()
         if name not in excluded
     ]
-    return table_of(("flag", "variable", "value", "default", "meaning"), rows)
+    return _table(("flag", "variable", "value", "default", "meaning"), rows)
 
 
 def _type(field: FieldInfo) -> str:
@@ -130,7 +127,7 @@ def _exit_codes() -> str:
         (str(error.exit_code), " ".join((error.__doc__ or "").split()).rstrip("."))
         for error in OnwardError.__subclasses__()
     ]
-    return table_of(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
+    return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
 
 
 def _metrics() -> str:
@@ -138,7 +135,7 @@ def _metrics() -> str:
     for metric in Metrics().declared:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         rows.append((f"`{metric.name}`", metric.type, labels, metric.documentation))
-    return table_of(("metric", "type", "labels", "meaning"), rows)
+    return _table(("metric", "type", "labels", "meaning"), rows)
 
 
 def _parameters() -> str:
@@ -147,11 +144,10 @@ def _parameters() -> str:
         (f"`{field}`", ", ".join(f"`{method}`" for method in methods), f"{parameter}", f"{parameter.default}", meaning)
         for (field, parameter, meaning), methods in method_parameters().items()
     ]
-    return table_of(("field", "of", "value", "default", "meaning"), rows)
+    return _table(("field", "of", "value", "default", "meaning"), rows)
 
 
-def table_of(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
-    """A table in Markdown."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join((cell or '').replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 

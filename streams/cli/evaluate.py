@@ -210,7 +210,7 @@ def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: R
             "unseen": result.unseen,
             "unnamed": result.unnamed,
             "unfinished": result.unfinished,
-            "unsupported": evaluation.unsupported,
+            "unexplored": evaluation.unexplored,
         },
         "suggested_earlier": result.earlier,
         "matched": evaluation.matched,
@@ -260,7 +260,7 @@ def _print(result: PolicyEvaluation, program: Program, target: Program, log: Rep
         f"{program.name}: {target.spec.policy.choice} on the log of {program.spec.policy.choice}",
         f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
         f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on, "
-        f"{evaluation.unsupported:,} at which the log's policy never does what the other does",
+        f"{evaluation.unexplored:,} without exploration",
         f"reward: an improvement that is reported within {_window(program)}; of {result.silent:,} steps "
         f"({result.silent_share:.1%}) nothing was heard, which counts as 0",
         f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "

@@ -124,7 +124,7 @@ class PolicyEvaluation(NamedTuple):
     @property
     def answered(self) -> int:
         """The number of steps of the log."""
-        known = self.evaluation.steps + self.evaluation.unsupported
+        known = self.evaluation.steps + self.evaluation.unexplored
         return known + self.without_recourse + self.unseen + self.unnamed + self.unfinished
 
 
@@ -141,6 +141,8 @@ class _Taken(NamedTuple):
 class _Row(msgspec.Struct):
     """A recourse of the log: its options, and the number and expected reward of those that the target wants.
 
+    ``unsupported``, ``explored`` and ``fixed`` are those of ``Log``.
+
     ``rewards`` are those of the options by arm, once they are known. ``end`` is None while the recourse is open.
     """
 
@@ -148,6 +150,8 @@ class _Row(msgspec.Struct):
     size: int
     wanted: float
     unsupported: bool
+    explored: bool
+    fixed: bool
     rewards: dict[int, float] = {}
     end: Literal["rewarded", "unseen", "unnamed"] | None = None
     silent: bool = False
@@ -163,6 +167,8 @@ class _Row(msgspec.Struct):
             self.wanted,
             self.size,
             self.unsupported,
+            self.explored,
+            self.fixed,
         )
 
 
@@ -200,8 +206,7 @@ class PolicyEvaluator:
             unfinished += len(shard.rows) - len(finished)
         known = [row.columns() for row in rows if row.end == "rewarded"]
         columns = np.array(known, dtype=np.float64).reshape(len(known), len(Log._fields)).T
-        reward, weight, weighted, expected, wanted, size, unsupported = columns
-        log = Log(reward, weight, weighted, expected, wanted, size, unsupported > 0)
+        log = Log(*columns[:-3], *(column > 0.0 for column in columns[-3:]))
         without = sum(shard.without_recourse for shard in self._shards.values())
         unseen, unnamed = (sum(row.end == end for row in rows) for end in ("unseen", "unnamed"))
         silent = sum(row.end == "rewarded" and row.silent for row in rows)
@@ -236,8 +241,11 @@ class _Shard:
         taken = tuple(self._taken(step, arm, propensity, arm in wanted) for arm, propensity in step.picked)
         # Without exploration the log's policy never suggests another option.
         certain = all(option.propensity >= 1.0 for option in taken)
+        fixed = certain and not set(options.arm.tolist()) <= set(arms)
         expected = sum(self._expectation.of(arm, _execution(step.options, arm)) for arm in wanted)
-        self.rows[step.number] = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms))
+        self.rows[step.number] = _Row(
+            taken, len(wanted), expected, certain and not set(wanted) <= set(arms), not certain, fixed
+        )
 
     def close(self, closing: ReplayedFate) -> None:
         row, reward, step = self.rows[closing.number], closing.reward, closing.number - self.first

@@ -40,8 +40,8 @@ MOST_REDUCED = 1000
 """Most rows that are scored to find changes that options do not need."""
 MOST_ROWS = 14_000
 """About the most targets of a person that are scored."""
-HELD = 1 << 23
-"""Most numbers of steps that the searches of a block hold: 64 MB."""
+HELD = 1 << 22
+"""Most numbers of steps that the searches of a block hold: 32 MB, and as much room for more."""
 
 
 class CheapestSearch:

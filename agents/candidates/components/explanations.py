@@ -102,15 +102,15 @@ def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, facto
     They change at most ``most_changes`` features. The bases and ``own`` are in steps of the rules, the rows and
     ``wide`` in those of the relaxed ones.
     """
-    places = [
-        (feature, count)
-        for feature in range(len(factor))
-        for count in _beyond(own.fewest[feature] * factor[feature], own.most[feature] * factor[feature], wide, feature)
-        + _between(wide, feature, factor.item(feature))
-    ]
+    # Of thousands of features each has a few places.
+    most = max(1, NUMBERS // max(1, len(factor)) ** 2)
+    places = []
+    for feature in range(len(factor)):
+        beyond = _beyond(own.fewest[feature] * factor[feature], own.most[feature] * factor[feature], wide, feature)
+        counted = beyond + _between(wide, feature, factor.item(feature))
+        places += [(feature, count) for count in counted[:: math.ceil(len(counted) / most) or 1]]
     if not places:
         return np.zeros((0, len(factor)), dtype=np.int64)
-    places = places[:: math.ceil(len(places) * len(factor) / NUMBERS)]
     features, counts = np.array(places, dtype=np.int64).T
     kept = bases[: max(1, MOST_ROWS // len(places))] * factor
     rows = np.repeat(kept, len(places), axis=0)

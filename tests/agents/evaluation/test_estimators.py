@@ -55,6 +55,8 @@ def logged_in_pairs(generator: np.random.Generator, steps: int) -> tuple[Log, fl
         chance[:, 1:].sum(axis=1),
         np.full(steps, 2.0),
         np.zeros(steps, dtype=bool),
+        np.ones(steps, dtype=bool),
+        np.zeros(steps, dtype=bool),
     )
     return log, float(chance[:, 1:].sum(axis=1).mean())
 
@@ -110,7 +112,7 @@ def test_by_hand() -> None:
     weight, reward = np.array([2.0, 0.0, 4.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.5])
     assert mean(weight * reward).value == 2.5 / 4
     one = np.ones(4)
-    estimate = snips(Log(reward, weight, weight * reward, one, one, one, one > 1))
+    estimate = snips(Log(reward, weight, weight * reward, one, one, one, one > 1, one > 0, one > 1))
     assert estimate.value == pytest.approx(2.5 / 7)
     squares = 4 * (4.5 / 7) ** 2 + 16 * (2.5 / 7) ** 2 + (1 / 7) ** 2
     assert estimate.error == pytest.approx(math.sqrt(squares) / 7)
@@ -164,19 +166,26 @@ def test_the_log_s_own_policy_earns_what_it_earned() -> None:
     assert found.gain.value == pytest.approx(0.0)
 
 
-def test_steps_of_which_nothing_is_known_are_left_out_and_counted() -> None:
-    log, _ = logged(np.random.default_rng(7), 3000)
-    never = np.arange(3000) % 10 == 3
-    known = evaluate(Log._make(column[~never] for column in log))
-    found = evaluate(log._replace(unsupported=never))
-    assert found == known._replace(unsupported=300)
-    assert found.doubt is None
+def test_steps_without_exploration_are_left_out_whether_or_not_the_policies_agree_there() -> None:
+    """Exploration was switched on in mid-log. Those of the steps before at which both agree would hide the gain."""
+    log, value = logged(np.random.default_rng(7), 6000)
+    before, apart = np.arange(6000) < 2500, np.arange(6000) % 10 == 3
+    fixed = log._replace(fixed=before, explored=~before, unsupported=before & apart)
+    found, known = evaluate(fixed), evaluate(Log._make(column[~before] for column in log))
+    assert found == known._replace(unexplored=2500)
+    assert found.gain.low < value - log.reward[~before].mean() < found.gain.high
+    assert evaluate(fixed._replace(unsupported=before > 1)) == evaluate(log)
+    late = np.arange(6000) < 3500
+    assert (
+        "only 2500 steps have exploration"
+        in evaluate(fixed._replace(fixed=late, explored=~late, unsupported=late & apart)).doubt
+    )
 
 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        (alike(200, 199, 1.0), "at 1 of 200 steps the policy takes what the log's policy never does"),
+        (alike(200, 199, 1.0), "at 1 of 200 steps without exploration the policy takes what"),
         (alike(200, 0, 0.5), "weigh as much as 0.0"),
         (alike(1000, int(MIN_EFFECTIVE) - 1, 0.5), "weigh as much as 99.0, at least 100 are needed"),
         (alike(1000, 300, 0.5), "the mean weight is 0.600"),

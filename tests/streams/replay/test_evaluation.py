@@ -220,11 +220,11 @@ def test_without_exploration_there_is_no_number(tmp_path):
     program = exploring(share=0.0)
     events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
     found = evaluated(program, with_choice(program, "protoar", {}), events).evaluation
-    assert found.unsupported > 0
+    assert found.unexplored > 0
     assert found.doubly_robust is None
     assert "`exploration` above 0" in found.doubt
     own = evaluated(program, program, events).evaluation
-    assert (own.unsupported, own.matched) == (0, own.steps)
+    assert (own.unexplored, own.matched) == (0, own.steps)
 
 
 def test_exploration_of_nothing_changes_no_byte_and_chunks_change_none_of_some(tmp_path):

@@ -33,7 +33,7 @@ NAMES = ("search", "plans", "adapted")
 
 
 def _people(count: int) -> Array:
-    """Encoded rows, of which many have values on the thresholds of trees."""
+    """Encoded rows of few values, so that many of them are alike."""
     random = np.random.default_rng(5)
     rows = random.integers(0, 21, (count, COLUMNS)) / 20.0
     rows[:, 2:5] = np.eye(3)[random.integers(0, 3, count)]
@@ -161,6 +161,29 @@ def test_whoever_is_explained_hears_the_same_after_a_block_and_alone(name: str, 
         answers.append(stricter().explain(REJECTED[number]))
     assert [str(block.explain(REJECTED[number])) for number in without] == list(map(str, answers))
     assert answers
+
+
+class Bumpy(Improvement):
+    """Log odds that rise and fall, so that what helps less may lie on the way to what helps more."""
+
+    def log_odds(self, after: Array, before: Array) -> Array:
+        return np.asarray(2.0 * np.sin(9.0 * after[:, 0]) + 1.5 * np.cos(7.0 * after[:, 5]) + after[:, 1] - 1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_said_to_help_too_little_does(name: str) -> None:
+    """Where a search that does not aim at help passes by a target above the floor, it says so."""
+    objective = Objective(L1(), 0.7, Bumpy(), floor=Floor(Bumpy(), 0.3, 0.01))
+    generator = (
+        registry[name].build(_space(), X[Y == 1][:20], objective).under(BOOSTER.score, Threshold(0.5), objective)
+    )
+    vetting = Vetting(generator, _space(), objective, BOOSTER.score, Threshold(0.5), None)
+    for number in np.setdiff1d(np.arange(PEOPLE), vetting.propose(REJECTED).people).tolist():
+        person = REJECTED[number]
+        why = vetting.explain(person)
+        if why.reason == "would_not_help":
+            passed_by = objective.worth(generator.reaching(person), person).any()
+            assert ("a search without the floor finds one" in (why.advice or "")) == passed_by
 
 
 @pytest.mark.parametrize(
