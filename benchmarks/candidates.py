@@ -38,7 +38,7 @@ AIM_CANDIDATES, AIM_CHOICE_SECONDS = 100_000, 0.005
 MOST_CELLS = 20_000_000
 """Applications times candidates of one figure: with many candidates fewer applications do."""
 LEAST_APPLICATIONS = 200
-CHOICES = ("residual", "posterior", "emc", "linucb", "protoar", "tap", "bwo_ucb", "gp_ucb")
+CHOICES = ("residual", "stages", "posterior", "emc", "linucb", "protoar", "tap", "bwo_ucb", "gp_ucb")
 """The default first, those whose cost grows with the picks they remember last."""
 WINDOW = 10
 COLUMNS = 13

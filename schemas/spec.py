@@ -146,6 +146,11 @@ class Window(Struct, frozen=True, forbid_unknown_fields=True):
         """The event time that an outcome may take; None where the window counts steps."""
         return self.time if self.outcome is None else self.outcome
 
+    @property
+    def whole(self) -> Window:
+        """One window for both stages, as choices have that do not learn by stages."""
+        return self if self.outcome is None else Window(time=self.outcome, lateness=self.lateness)
+
 
 DEFAULT_WINDOW = Window(time=timedelta(days=90))
 """Long enough to change something, and to see whether it helped. Steps may pass within seconds."""

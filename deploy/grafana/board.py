@@ -201,6 +201,19 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             unit="percentunit",
             bars="decile",
         ),
+        _flow(
+            "Acting, by how it is known",
+            "People of whom it is known whether they carried an option out, in programs that learn by stages.",
+            "onward_acting_total",
+            "program",
+            "seen",
+        ),
+        _flow(
+            "Improvements that name no option",
+            "Of several options nobody knows which was carried out.",
+            "onward_unnamed_outcomes_total",
+            "program",
+        ),
     ),
     "Is it true?": (
         _panel(
@@ -219,6 +232,16 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
             "The mean distance of the two over deciles. Of few outcomes it is large by chance.",
             f"sum by (program) (abs({_recent('predicted_rewards', 'program', 'decile')}"
             f" - {_recent('observed_rewards', 'program', 'decile')})) / {_recent('outcomes', 'program')}",
+            unit="percentunit",
+        ),
+        _panel(
+            "Stated and seen acting",
+            "Of people of whom it became known in the last day: the probability with which they were thought to carry "
+            "an option out, and the share who did.",
+            *tuple(
+                Query(_mean(f"onward_{kind}_acting_total", "onward_known_acting_total"), kind)
+                for kind in ("stated", "seen")
+            ),
             unit="percentunit",
         ),
         _panel(

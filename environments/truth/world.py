@@ -130,7 +130,8 @@ class TruthWorld(Arrivals):
         """
         policy = msgspec.structs.replace(self._base.policy, choice=choice, parameters=dict(parameters or {}))
         if choice != self._base.policy.choice:
-            policy = msgspec.structs.replace(policy, objective=objective_for_choice(choice))
+            objective, window = objective_for_choice(choice), policy.window.whole
+            policy = msgspec.structs.replace(policy, objective=objective, window=window)
         return served(self._base, program, policy, len(self.instances))
 
     # --- people ----------------------------------------------------------------------------------------------------

@@ -99,13 +99,13 @@ def check(paths: Sequence[Path], *, asks: bool = True) -> int:
             print(printable(_summary(load_program_spec(file))))
             tell_cautions(file)
             tell_applicants(file)
-            if asks:
-                tell_window_questions(file)
             tell_unlimited(file)
             tell_unprotected(file)
             if fault := _reading_fault(load_program_spec(file)):
                 print(printable(f"{file}: {fault}"), file=sys.stderr)
                 code = UsageError.exit_code
+            elif asks:
+                tell_window_questions(file)
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)

@@ -20,7 +20,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
-from onward.schemas.events import Answer, Application, Erasure, Outcome, Value
+from onward.schemas.events import Acted, Answer, Application, Erasure, Outcome, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
@@ -78,7 +78,16 @@ ASKED = {
         "elicitation": {"tolerance": 0, "deadline": "PT2S"},
     }
 }
-WRITTEN = {**LIMITED, **PROMISED, **ASKED, "picked": POLICIES["picked"]}
+STAGED = {
+    "staged": {
+        "policy": {
+            **PROMISED["promised"]["policy"],
+            "choice": "stages",
+            "window": {"acted": "PT1H", "outcome": "PT2H", "acting": "reports"},
+        }
+    }
+}
+WRITTEN = {**LIMITED, **PROMISED, **ASKED, **STAGED, "picked": POLICIES["picked"]}
 BEYOND_THE_RADIUS = 0.13
 """By how much a later model is stricter, in log odds: it must be asked about the options, and accepts them."""
 ROUNDS_BEFORE_IT = 10
@@ -225,6 +234,10 @@ class Competitors:
                 # By now they have their options: what they pick shows what the regret is that they were told.
                 self._answer(writer, name.replace("new-", "asked-"), when="later")
                 who = {"previous": name, "applicant": name.replace("new-", "person ")}
+                staged = name.replace("new-", "staged-")
+                self._tell(writer, TOPICS.acted, Acted("staged", staged, "1"))
+                picked = name.replace("new-", "picked-")
+                self._tell(writer, TOPICS.outcomes, Outcome("picked", picked, "improved"))
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, **who)
                 del self._applied[name]
         self._applied[f"new-{self._number}"] = now
@@ -235,6 +248,11 @@ class Competitors:
         event = Application(program, name, features, **who)
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
+
+    def _tell(self, writer: EventWriter, topic: str, event: Acted | Outcome) -> None:
+        id = f"{topic}-{event.application}"
+        headers = cloud_event_headers(id, "test", ce_type(event), time.time_ns() // 1_000_000)
+        writer.send(topic, msgspec.json.encode(event), key=event.application.encode(), headers=headers)
 
     def _answer(self, writer: EventWriter, name: str, when: str = "at once", **question: int) -> None:
         event = Answer("asked", name, "1", **question)

@@ -98,12 +98,18 @@ def third_outcomes(evidence: Evidence) -> Iterator[Finding]:
     """
     label = evidence.spec.label
     cells = zip(evidence.read.raw.columns[label.name], evidence.desired, strict=True)
-    unwanted = Counter(number(cell.strip().casefold()) for cell, is_desired in cells if not is_desired)
+    unwanted, spelling = Counter[float | str](), dict[float | str, str]()
+    for cell, is_desired in cells:
+        if not is_desired:
+            value = number(cell.strip().casefold())
+            unwanted[value] += 1
+            spelling.setdefault(value, cell.strip())
     rarer = unwanted.most_common()[1:]
     if rarer:
-        counted = listed([f"{value} ({count} times)" for value, count in rarer])
+        counted = listed([f"{spelling[value]} ({count} times)" for value, count in rarer])
+        most, next_most = (spelling[value] for value, _ in unwanted.most_common(2))
         text = (
-            f"{label.name}: {counted} counts as an unwanted outcome, as {unwanted.most_common(1)[0][0]} does: write "
-            f"`not_given: [{rarer[0][0]}]` for a value that is none"
+            f"{label.name}: {counted} counts as an unwanted outcome, as {most} does: write "
+            f"`not_given: [{next_most}]` for a value that is none"
         )
         yield Finding(("label",), sum(count for _, count in rarer) / len(evidence.desired), text, label.name)

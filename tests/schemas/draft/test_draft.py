@@ -728,7 +728,7 @@ def test_the_policy_searches_for_the_person_and_gives_ninety_days_to_act_and_lon
     policy = parsed(draft_spec(written(tmp_path, {"x": [1, 2]}, [0, 1]), "y")).policy
     assert policy.generator == "search"
     window = policy.window
-    assert (window.acted, window.outcome, window.acting) == (timedelta(days=90), timedelta(days=400), "returns")
+    assert (window.acted, window.outcome, window.acting) == (timedelta(days=90), timedelta(days=400), None)
     assert policy.choice == "stages"
 
 

@@ -71,7 +71,8 @@ def test_who_has_no_way_reads_why_what_came_nearest_and_what_to_do():
         detail
         == text["en"]
         == (
-            "We looked at everything that you could change. It was not enough today. This came nearest. Earn more. "
+            "We looked for changes that you could make. We found none that is enough today. "
+            "This came nearest. Earn more. "
             "Move. You can apply again when your figures have changed."
         )
     )

@@ -389,7 +389,7 @@ def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
     assert str(answer.scores).startswith("no allowed change of ")
     assert "We looked at what will probably win a place in the next rounds." in answer.detail
     assert not re.search(r"[0-9]", answer.detail)
-    assert str(answer).startswith("hopeless: no option that a place can be promised for: We looked at everything ")
+    assert str(answer).startswith("hopeless: no option that a place can be promised for: We looked for changes ")
 
 
 def decided_outside(tmp_path, approved, at_ms=20 * MINUTE_MS):
