@@ -41,6 +41,7 @@ RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 600.0
 UNUSUAL = (
     "onward_protected_reasons_total",
+    "onward_unnamed_outcomes_total",
     "onward_ignored_previous_total",
     "onward_merged_dead_letters_total",
     "onward_events_ahead_total",
@@ -234,10 +235,7 @@ class Competitors:
                 # By now they have their options: what they pick shows what the regret is that they were told.
                 self._answer(writer, name.replace("new-", "asked-"), when="later")
                 who = {"previous": name, "applicant": name.replace("new-", "person ")}
-                staged = name.replace("new-", "staged-")
-                self._tell(writer, TOPICS.acted, Acted("staged", staged, "1"))
-                picked = name.replace("new-", "picked-")
-                self._tell(writer, TOPICS.outcomes, Outcome("picked", picked, "improved"))
+                self._acted(writer, name.replace("new-", "staged-"))
                 self._send(writer, f"back-{name}", {"region": "north", "income": 100, "debts": 0}, **who)
                 del self._applied[name]
         self._applied[f"new-{self._number}"] = now
@@ -249,10 +247,9 @@ class Competitors:
         headers = cloud_event_headers(name, "test", ce_type(event), time.time_ns() // 1_000_000)
         writer.send(TOPICS.applications, msgspec.json.encode(event), key=name.encode(), headers=headers)
 
-    def _tell(self, writer: EventWriter, topic: str, event: Acted | Outcome) -> None:
-        id = f"{topic}-{event.application}"
-        headers = cloud_event_headers(id, "test", ce_type(event), time.time_ns() // 1_000_000)
-        writer.send(topic, msgspec.json.encode(event), key=event.application.encode(), headers=headers)
+    def _acted(self, writer: EventWriter, name: str) -> None:
+        headers = cloud_event_headers(f"acted-{name}", "test", ce_type(Acted), time.time_ns() // 1_000_000)
+        writer.send(TOPICS.acted, msgspec.json.encode(Acted("staged", name, "1")), key=name.encode(), headers=headers)
 
     def _answer(self, writer: EventWriter, name: str, when: str = "at once", **question: int) -> None:
         event = Answer("asked", name, "1", **question)
