@@ -100,7 +100,8 @@ def window_questions(spec: ProgramSpec) -> Iterator[str]:
     if window.acting is None:
         yield (
             "policy.window.acting: how are people seen who act? Where they come back say `returns`, where events "
-            "`acted` come, `reports`; until then how probably people act is learned from outcomes alone"
+            "`acted` come, `reports`. Without it, outcomes that are reported only of those who acted make acting look "
+            "more probable than it is: send them with `acted: true`"
         )
     if window.acting == "returns":
         yield (
