@@ -10,7 +10,7 @@ import msgspec
 from fuzz_inputs import FIELD, RECORD, TOPICS, VALUE, written
 from msgspec import Struct
 
-from onward.schemas.events import Answer, Application, Decision, Erasure, Model, Outcome, Round, Spec
+from onward.schemas.events import Acted, Answer, Application, Decision, Erasure, Model, Outcome, Round, Spec
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec_document import document
@@ -21,9 +21,7 @@ PROGRAMS = {
     "loan": build_program(shards=2),
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
-INPUTS: dict[str, type[Struct]] = dict(
-    zip(TOPICS.inputs, (Application, Decision, Answer, Outcome, Model, Spec, Round, Erasure), strict=True)
-)
+INPUTS: dict[str, type[Struct]] = {TOPICS.of(kind): kind.structs[0] for kind in kinds if kind.flow == "input"}
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
     Application("credit", "a", PERSON),
@@ -33,7 +31,10 @@ EVENTS: Sequence[Struct] = (
     Answer("loan", "a", "1"),
     Answer("credit", "a", None),
     Answer("loan", "a", "2", 3),
+    Acted("loan", "a", "2"),
+    Acted("credit", "a"),
     Outcome("loan", "a", "improved"),
+    Outcome("credit", "a", "not_improved", acted=True),
     Erasure("loan", "a"),
     Erasure("credit", applicant="person"),
     Round("loan", datetime(2026, 11, 30, tzinfo=UTC), 100),
