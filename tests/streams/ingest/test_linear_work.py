@@ -101,7 +101,7 @@ def test_no_header_takes_longer_than_its_size_allows(name, programs):
         content = (unit * LIMIT).encode()[:LIMIT]
         headers = [(key, value) for key, value in cloud_event_headers("1", "t", "t", START_MS) if key != name]
         record = Record("any", 0, 0, START_MS, None, b"{}", [*headers, (name, content)])
-        assert taken(lambda record=record: validator.validate(record, START_MS)) < most
+        assert min(taken(lambda record=record: validator.validate(record, START_MS)) for _ in range(2)) < most
 
 
 @pytest.mark.attack
@@ -110,4 +110,4 @@ def test_no_header_takes_longer_than_its_size_allows(name, programs):
 )
 def test_no_text_takes_longer_to_normalise_than_its_length_allows(unit):
     text = "x" + unit * (LIMIT // len(unit.encode()))
-    assert taken(lambda: normal_form(text)) < FACTOR * plain()
+    assert min(taken(lambda: normal_form(text)) for _ in range(3)) < FACTOR * plain()
