@@ -295,11 +295,15 @@ def _holds(identity: Identity) -> bool:
 
 def _rounding(column: Column) -> float:
     """How far a column may be off what it is made of."""
-    values, size = column.values, _spread(column.values)
+    size, half = _spread(column.values), half_of_last_decimal(column.values)
+    return max(half if half <= ROUNDED * size else 0.0, ROUNDING * size)
+
+
+def half_of_last_decimal(values: Floats) -> float:
+    """How far numbers (n,) may be off by rounding; 0 where they are not rounded."""
     decimals = range(MOST_DECIMALS)
     last = next((0.1**n for n in decimals if np.allclose(values, values.round(n), rtol=1e-12, atol=0)), 0.0)
-    half = last / 2 * (1 + ROUNDING)
-    return max(half if half <= ROUNDED * size else 0.0, ROUNDING * size)
+    return last / 2 * (1 + ROUNDING)
 
 
 def _spread(values: Floats) -> float:
