@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...agents import choices, costs
 from ...agents.candidates import CandidateGenerator, Space, Vetting
 from ...agents.choices import Choice
+from ...agents.consequences import Consequences
 from ...agents.costs import Cost, Preferences
 from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
@@ -35,6 +36,7 @@ from ..durations import milliseconds
 from ..journal.entries import journal_key
 from .arms import Arms, numbered
 from .bundle.loader import ModelBundle, load_bundle
+from .consequences import consequences_of
 from .elicitation import causal_cost
 from .encoding import bounds_of
 from .limited_places import closes_rounds, round_goal
@@ -234,7 +236,12 @@ class Program:
     @cached_property
     def space(self) -> Space:
         """The changes that people may make."""
-        return space_of(self.codec)
+        return space_of(self.codec, self.consequences)
+
+    @cached_property
+    def consequences(self) -> Consequences | None:
+        """What follows from changes, as the spec and the first model say it; None where nothing does."""
+        return consequences_of(self.codec, self.bundle.manifest.effects)
 
     @cached_property
     def generator(self) -> CandidateGenerator:
@@ -243,7 +250,7 @@ class Program:
 
     def objective_under(self, bundle: ModelBundle) -> Objective:
         """The objective by which options are compared under a model."""
-        return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score)
+        return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score, self.consequences)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model, and keep the promise."""
