@@ -62,8 +62,10 @@ class TestTheInverse:
     def test_who_is_told_where_others_end_does_what_leads_there(self, case: Case) -> None:
         consequences, people = case.consequences, case.people
         states = consequences.of_actions(case.acted, people)
-        told = np.where(consequences.told(states, people), states, people)
-        assert np.array_equal(consequences.after(told, people), states)
+        does = consequences.told(states, people)
+        # Whose action only undoes what follows is told no change, and is not sound.
+        shown = (does == (does & (states != people))).all(axis=1)
+        assert np.array_equal(consequences.after(np.where(does, states, people), people)[shown], states[shown])
 
     @given(cases())
     def test_who_does_nothing_stays_as_they_are(self, case: Case) -> None:
