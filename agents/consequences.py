@@ -147,7 +147,7 @@ class Consequences:
         """What is seen of states (R, D) of people (R, D), with the bounds ``lowest`` and ``highest`` (F,), raw."""
         own, values = self._raw(people), self._raw(states)
         done = self._done(own, values)
-        sound = ~np.isnan(done).any(axis=0)
+        sound: Mask = np.asarray(~np.isnan(done).any(axis=0))
         for j in self._computed:
             sound &= done[j] == 0.0
         for link in self._links:
@@ -215,7 +215,9 @@ class Consequences:
             for parent in link.parents:
                 moved |= values[parent] != own[parent]
             if moved.any():
-                before, after = (link.formula([each[parent, moved] for parent in link.parents]) for each in (own, values))
+                before, after = (
+                    link.formula([each[parent, moved] for parent in link.parents]) for each in (own, values)
+                )
                 total[moved] = after - before
         return _rounded(total, self._unit[link.child])
 

@@ -143,9 +143,10 @@ class Objective(NamedTuple):
         ``feature_of`` (D,) is the feature of each column. Execution probabilities are those of ``predict``, or follow
         from the cost.
         """
-        samples, does, which = None, points, point
+        samples, acts, does, which = None, None, points, point
         if self.consequences is not None:
             does, which = self.acted(points[point], people[whose]), np.arange(len(point))
+            acts = does != people[whose]
         if isinstance(self.cost, SampledCost):
             samples = Samples(self.cost.shifts(does, people, which, whose), self.cost, self.nu)
             cost = self.cost.mean(samples.costs)
@@ -159,7 +160,7 @@ class Objective(NamedTuple):
             execution = execution_probability(cost, self.nu)
         ends = np.searchsorted(whose, np.arange(len(people) + 1))
         outlook = self.outlook(people, points[point], ends, execution, feature_of)
-        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples)
+        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples, acts)
 
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices

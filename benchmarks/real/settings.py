@@ -44,8 +44,8 @@ class Setting:
     borrowed
         By how many deviations debts and arrears follow savings, which are then easy to raise and seem to help most.
     told
-        The share of the edges of the world's graph that the spec tells: which measures follow another of their thing, and
-        which things follow savings that are borrowed.
+        The share of the edges of the world's graph that the spec tells: which measures follow another of their thing,
+        and which things follow savings that are borrowed.
     rows
         Rows with a label.
     noise_columns

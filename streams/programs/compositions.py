@@ -53,8 +53,16 @@ def _without_consequences(spec: ProgramSpec) -> Iterator[Violation]:
     generator = candidates.registry.get(spec.policy.generator)
     if generator and not generator.knows_consequences:
         yield ("policy", "generator"), f"{generator.name} does not know what follows by `{path}`: use `search`"
+    if closes_rounds(spec):
+        yield (
+            ("policy", "goal"),
+            f"{spec.policy.goal} holds all else still, and something follows by `{path}`: take one of them out",
+        )
     if spec.elicitation is not None:
-        yield ("elicitation",), f"questions hold all else still, and something follows by `{path}`: take one of them out"
+        yield (
+            ("elicitation",),
+            f"questions hold all else still, and something follows by `{path}`: take one of them out",
+        )
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...agents.consequences import Consequences, Encoding, Formula, Link
 from ...schemas.computed import Expression, expression
 from ...schemas.encoding import FeatureCodec
+from .bundle.manifest import FittedEffect
 from .effects import Fitted, effects_in_force
 
 
@@ -21,10 +22,18 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
     """
     spec = codec.spec
     number = {feature.name: index for index, feature in enumerate(spec.features)}
-    parents: dict[str, list[tuple[int, float, float]]] = {}
+    followed: dict[str, list[FittedEffect]] = {}
     for effect in effects_in_force(spec, fitted):
-        parents.setdefault(effect.to, []).append((number[effect.from_], effect.slope, effect.deviation))
-    links = [Link(number[child], *map(list, zip(*own, strict=True))) for child, own in parents.items()]
+        followed.setdefault(effect.to, []).append(effect)
+    links = [
+        Link(
+            number[child],
+            [number[effect.from_] for effect in own],
+            [effect.slope for effect in own],
+            [effect.deviation for effect in own],
+        )
+        for child, own in followed.items()
+    ]
     for name, text in spec.computed.items():
         computed = expression(text)
         links.append(Link(number[name], [number[each] for each in computed.names], formula=_formula(computed)))

@@ -327,8 +327,22 @@ class Program:
 
     def changes_to(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
         """The changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
-        changed = self.codec.changed_codes(person[np.newaxis], target[np.newaxis])
+        people = person[np.newaxis]
+        changed = self.codec.changed_codes(people, self.told(people, target[np.newaxis]))
         return self.changes(values, changed, 0, 0)
+
+    def told(self, people: Array, targets: Array) -> Array:
+        """Targets (n, D) of people (n, D) without what only follows from what these do."""
+        if self.consequences is None:
+            return targets
+        return np.where(self.consequences.told(targets, people), targets, people)
+
+    def follows(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
+        """What follows from the changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
+        if self.consequences is None:
+            return ()
+        told, targets = self.told(person[np.newaxis], target[np.newaxis]), target[np.newaxis]
+        return self.changes(values, self.codec.changed_codes(np.where(told != targets, person, targets), targets), 0, 0)
 
     @cached_property
     def audited(self) -> tuple[int, ...]:
@@ -373,7 +387,9 @@ class Program:
         if self.generator.copies_instances:
             return None
         people = np.repeat(np.arange(batch.number), batch.last - batch.first)
-        return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
+        return self.codec.changed_codes(
+            batch.people[people], self.told(batch.people[people], batch.points[batch.point])
+        )
 
     def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:
         """The changes from a person's raw values to an option of a batch, in the spec's order.

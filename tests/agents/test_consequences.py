@@ -45,7 +45,9 @@ def cases(draw: st.DrawFn, computed: bool = True) -> Case:
     moves = np.rint(random.normal(0, 30, raw.shape) * unit) / unit * random.integers(0, 2, raw.shape)
     moves[:, [link.child for link in links if link.formula is not None]] = 0.0
     people, acted = ((each - low) / encoding.scale for each in (raw, np.rint((raw + moves) * unit) / unit))
-    return Case(Consequences([links[i] for i in order], encoding), encoding, people, np.where(moves == 0, people, acted))
+    return Case(
+        Consequences([links[i] for i in order], encoding), encoding, people, np.where(moves == 0, people, acted)
+    )
 
 
 class TestTheInverse:

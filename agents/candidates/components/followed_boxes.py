@@ -104,4 +104,5 @@ def _go_one_way(values: Array, axes: Indices, size: Indices) -> Mask:
     places = np.where(axes >= 0, np.take_along_axis(size, np.maximum(axes, 0), axis=1), 1)
     within = np.arange(1, values.shape[2]) < places[:, :, np.newaxis]
     step = np.where(within, np.diff(values, axis=2), 0.0)
-    return np.asarray(((step >= 0.0).all(axis=2) | (step <= 0.0).all(axis=2)).all(axis=1))
+    ascends, descends = np.all(step >= 0.0, axis=2), np.all(step <= 0.0, axis=2)
+    return np.asarray(np.all(ascends | descends, axis=1))

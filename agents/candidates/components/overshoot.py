@@ -29,11 +29,12 @@ DIGITS = 3
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
+
 class Told(NamedTuple):
     """The numbers and levels of F features that P targets change, as raw values.
 
-    ``people`` and ``rows`` (P, D) are they and the targets, encoded, ``column`` (F,) is the first column of each feature, ``own`` (P, F) are the
-    values of their people, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
+    ``people`` and ``rows`` (P, D) are they and the targets, encoded, ``column`` (F,) is the first column of each
+    feature, ``own`` (P, F) are the values of their people, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
     directions; where a target ``changed`` (P, F) nothing, it is its own value. What only follows from changes is none.
     """
 
