@@ -121,7 +121,7 @@ def write_trained(
     population = trained.raw(split.population[:REFERENCE_ROWS])
     with threadpool_limits(1):
         prior = fit_improvement(spec, table.X[split.helping], table.labels[split.helping], seed)
-    unsaved = unsaved_program(trained.codec, trained.model.score, instances, population, prior)
+    unsaved = unsaved_program(trained.codec, trained.model.score, instances, population, prior, following.effects)
     samples: Samples | None = None
     if spec.policy.objective != "cost" or spec.policy.lasting is not None:
         samples = trained.samples()

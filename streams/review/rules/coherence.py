@@ -68,7 +68,7 @@ def _count(relation: Relation, evidence: Evidence, changes: Iterable[ToldChange]
     count = 0
     for person, option, _ in changes:
         before = {name: _number(value) for name, value in evidence.people[person].items()}
-        after = before | {change.feature: _number(change.target) for change in option.changes}
+        after = before | {name: _number(value) for name, value in option.after.items()}
         count += relation.is_broken(before, after)
     return count
 
