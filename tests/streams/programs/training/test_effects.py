@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from onward.environments.population import SPEC, Population
 from onward.schemas.spec import Effect, Feature, ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table
+from onward.streams.cli import main
 from onward.streams.cli.display.new_model import print_model
 from onward.streams.errors import UsageError
 from onward.streams.programs.bundle.manifest import FittedEffect
@@ -153,5 +155,17 @@ def test_a_trained_model_says_what_follows(tmp_path, capsys):
     assert "effect monthly_income -> loan_amount: -0.5 for each 1, give or take" in told.out
     assert told.out.count("effect") == 2
     assert ("effect monthly_income -> loan_amount: the spec says a slope of -0.5" in told.err) == bool(
+        [name for name in manifest.metrics if name.startswith("effect_against")]
+    )
+    # And so does the check of its spec, once there is a model.
+    text = re.sub(r"(?m)^words:.*\n", "", SPEC.read_text())
+    told_spec = tmp_path / "loan.yaml"
+    edges = "effects:\n  - {from: monthly_income, to: loan_amount, slope: -0.5}\n  - [years_in_job, savings]\n"
+    told_spec.write_text(text.replace(str(LOADED.spec.model.manifest), "model/manifest.json") + edges)
+    assert main(["spec", "check", str(told_spec)]) == 0
+    told = capsys.readouterr().err
+    assert "years_in_job: nobody can change it, so nothing ever follows for savings" in told
+    assert "its model knows no slope and deviation of years_in_job -> savings: train it again, or give both" in told
+    assert ("effect monthly_income -> loan_amount: the spec says" in told) == bool(
         [name for name in manifest.metrics if name.startswith("effect_against")]
     )
