@@ -8,6 +8,7 @@ as a slope in the spec.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from ....schemas.computed import expression
 from ....schemas.draft.columns import Floats
-from ....schemas.draft.derived import half_of_last_decimal
+from ....schemas.draft.derived import rounding_of
 from ....schemas.effects import effects_of
 from ....schemas.events import Value
 from ....schemas.spec import Effect, ProgramSpec
@@ -139,7 +140,7 @@ def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str,
             continue
         values, made = numbers[:, -1], formula(dict(zip(formula.names, numbers.T, strict=False)))
         is_defined = np.isfinite(made)
-        off = half_of_last_decimal(values) + RELATIVE * np.abs(values)
+        off = rounding_of(values, most=math.inf) + RELATIVE * np.abs(values)
         broken = float((is_defined & ~(np.abs(made - values) <= off)).mean())
         if broken > MOST_BROKEN:
             raise UsageError(
