@@ -279,7 +279,7 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
     for row, link in enumerate(links):
         parents[row, : len(link.parents)] = [place[parent] for parent in link.parents]
         numbers[0, row, : len(link.slopes), 0], numbers[1, row, : len(link.slopes), 0] = link.slopes, link.deviations
-    return _Level(child, parents, *numbers, unit[child], links[0].formula)
+    return _Level(child, parents, numbers[0], numbers[1], unit[child], links[0].formula)
 
 
 def _ordered(links: Sequence[Link]) -> Sequence[Link]:

@@ -109,7 +109,8 @@ def test_an_option_holds_where_the_truth_moves_less_by_a_deviation():
     for slope in (0.5, 0.4, 0.3):
         truth = build_program(choice="stages", **{**FOLLOWS, "effects": [{**EFFECT, "slope": slope}]}).consequences
         assert made.approves(made.bundle.model.score(truth.after(told, own))).all()
-    assert links is not None and np.array_equal(links.after(told, own), targets)
+    assert links is not None
+    assert np.array_equal(links.after(told, own), targets)
 
 
 @pytest.mark.parametrize("size", [1, 2, 33])
