@@ -34,8 +34,9 @@ class Told(NamedTuple):
     """The numbers and levels of F features that P targets change, as raw values.
 
     ``people`` and ``rows`` (P, D) are they and the targets, encoded, ``column`` (F,) is the first column of each
-    feature, ``own`` (P, F) are the values of their people, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
-    directions; where a target ``changed`` (P, F) nothing, it is its own value. What only follows from changes is none.
+    feature, ``own`` (P, F) are the values of their people, and ``values`` (P, F) those of the targets. ``farthest``
+    (P, F) are the bounds in the same directions; where a target ``changed`` (P, F) nothing, it is its own value. What
+    only follows from changes is none.
     """
 
     space: Space
