@@ -125,15 +125,15 @@ def _stars(names: Sequence[str], numbers: Mapping[str, Floats], directions: Mapp
     correlation = standard @ standard.T / standard.shape[1]
     near = (np.abs(correlation) >= TOGETHER) & _share_words(names)
     left = set(range(len(names)))
-    while len(left) > 1:
-        group = max((_component(start, near, left) for start in sorted(left)), key=len)
-        if len(group) < 2:
-            return
+    while left:
+        group = _component(min(left), near, left)
+        if len(group) == 1:
+            left -= set(group)
+            continue
         parent = _centre(group, names, correlation, directions)
         others = [each for each in group if each != parent and near[parent, each]]
-        if others:
-            least = float(np.abs(correlation[parent, others]).min())
-            yield Star(names[parent], tuple([names[each] for each in others]), least)
+        least = float(np.abs(correlation[parent, others]).min())
+        yield Star(names[parent], tuple([names[each] for each in others]), least)
         left -= {parent, *others}
 
 

@@ -22,7 +22,7 @@ from ..models.scoring import DecisionModel
 from .baseline import baseline_of
 from .improvement import FittedImprovement, dump_improvement
 from .manifest import MANIFEST, BundleFile, FeatureColumn, FittedEffect, ImprovementFile, Manifest, PromiseCalibration
-from .model_files import model_file
+from .model_files import ModelFile, model_file
 from .population import population_of
 from .raw_rows import write_rows
 from .retrains import dump_retrains
@@ -68,10 +68,7 @@ def write_bundle(
     could not be loaded again.
     """
     types, features = {each.name: each.type for each in spec.features}, tuple(map(FeatureColumn.of, spec.features))
-    try:
-        model, again = model_file(estimator, len(columns)), dump_retrains(retrains) if retrains else None
-    except ValueError as error:
-        raise ModelError(f"{folder}: {error}") from None
+    model, again = _model_files(folder, estimator, len(columns), retrains)
     contents: dict[str, bytes] = {}
 
     def kept(name: str, content: bytes) -> BundleFile:
@@ -102,6 +99,16 @@ def write_bundle(
     )
     _write_folder(folder, contents, manifest)
     return manifest
+
+
+def _model_files(
+    folder: Path, estimator: Any, columns: int, retrains: Sequence[DecisionModel]
+) -> tuple[ModelFile, bytes | None]:
+    """The file of a model, and that of its retrains, where it has some."""
+    try:
+        return model_file(estimator, columns), dump_retrains(retrains) if retrains else None
+    except ValueError as error:
+        raise ModelError(f"{folder}: {error}") from None
 
 
 def _improvement_file(fitted: FittedImprovement, kept: Callable[[str, bytes], BundleFile]) -> ImprovementFile:
