@@ -179,7 +179,8 @@ def ends(told: Told, rejected: Rejected, splits: Splits | None = None) -> Mappin
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
     ``splits`` are those of the model, by encoded column.
     """
-    between = MANY if splits is None else FEW
+    # Where others follow, they come to splits of their own between those of the feature.
+    between = MANY if splits is None or told.space.consequences is not None else FEW
     (farthest,), (target,) = told.farthest.copy(), told.values
     _, together = told.groups
     for _ in range(CUTS):

@@ -83,7 +83,7 @@ def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOp
     values = program.codec.read(promise.features)
     assert not isinstance(values, Problem), "these features have been read before"
     person, targets = program.codec.encode_read([values]), rows_of(promise.options)
-    targets = program.told(np.repeat(person[np.newaxis], len(targets), axis=0), targets)
+    targets = program.told(np.repeat(person, len(targets), axis=0), targets)
     direction = np.sign(targets - person)
     reached = reaches_target(row, targets, direction).all(axis=1)
     return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]
