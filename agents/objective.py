@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Array, Indices, Mask
+from .consequences import Consequences
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
@@ -49,6 +50,8 @@ class Objective(NamedTuple):
 
     The second is exp(-nu cost) p(x' | x). ``nu`` is 0 or more. ``looks_ahead`` says whether options come with an
     outlook, which takes as long as all else: not where nobody reads it. Targets below the ``floor`` are no options.
+    Targets are the states in which people will be. Where there are ``consequences``, what is hard is only what people
+    do themselves.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class Objective(NamedTuple):
     improvement: Improvement | None = None
     looks_ahead: bool = True
     floor: Floor | None = None
+    consequences: Consequences | None = None
 
     @property
     def aims(self) -> bool:
@@ -73,7 +77,7 @@ class Objective(NamedTuple):
     @property
     def by_cost(self) -> Objective:
         """The cost alone, with the same floor."""
-        return Objective(self.cost, floor=self.floor)
+        return Objective(self.cost, floor=self.floor, consequences=self.consequences)
 
     def worth(self, targets: Array, person: Array) -> Mask:
         """Whether targets (n, D) of a person (D,) are not below the floor, (n,)."""
@@ -85,6 +89,20 @@ class Objective(NamedTuple):
             return np.ones(len(targets), dtype=np.bool_)
         return self.floor.judged(targets, people, whose)[1]
 
+    def costs(self, targets: Array, people: Array, whose: Indices) -> Array:
+        """The costs (P,) of targets (P, D) for the people ``whose`` (P,) of (n, D)."""
+        return self.cost.of_targets(self.acted(targets, people[whose]), people, whose)
+
+    def costs_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
+        """The costs (P,) of the targets ``which`` (P,) of (M, D) for the people ``whose`` (P,) of (n, D)."""
+        if self.consequences is None:
+            return self.cost.of_pairs(targets, people, which, whose)
+        return self.costs(targets[which], people, whose)
+
+    def acted(self, targets: Array, people: Array) -> Array:
+        """What people (P, D) do themselves to be as their targets (P, D) say: rows that change this alone, (P, D)."""
+        return targets if self.consequences is None else self.consequences.actions(targets, people)
+
     def value(self, log_odds: Array, cost: Array) -> Array:
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""
         return -np.logaddexp(0.0, -log_odds) - self.nu * cost
@@ -94,7 +112,7 @@ class Objective(NamedTuple):
 
         The pairs are the targets ``which`` (P,) of (M, D), for the people ``whose`` (P,) of (n, D).
         """
-        cost = self.cost.of_pairs(targets, people, which, whose)
+        cost = self.costs_of_pairs(targets, people, which, whose)
         if self.improvement is None or not self.aims:
             return cost
         return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
@@ -125,21 +143,24 @@ class Objective(NamedTuple):
         ``feature_of`` (D,) is the feature of each column. Execution probabilities are those of ``predict``, or follow
         from the cost.
         """
-        samples = None
+        samples, acts, does, which = None, None, points, point
+        if self.consequences is not None:
+            does, which = self.acted(points[point], people[whose]), np.arange(len(point))
+            acts = does != people[whose]
         if isinstance(self.cost, SampledCost):
-            samples = Samples(self.cost.shifts(points, people, point, whose), self.cost, self.nu)
+            samples = Samples(self.cost.shifts(does, people, which, whose), self.cost, self.nu)
             cost = self.cost.mean(samples.costs)
         else:
-            cost = self.cost.of_pairs(points, people, point, whose)
+            cost = self.cost.of_pairs(does, people, which, whose)
         if predict is not None:
-            execution = predict(people[whose], points[point])
+            execution = predict(people[whose], does[which])
         elif samples is not None:
             execution = samples.execution.mean(axis=1)
         else:
             execution = execution_probability(cost, self.nu)
         ends = np.searchsorted(whose, np.arange(len(people) + 1))
         outlook = self.outlook(people, points[point], ends, execution, feature_of)
-        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples)
+        return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples, acts)
 
     def outlook(
         self, people: Array, targets: Array, ends: Indices, execution: Array, feature_of: Indices
@@ -153,9 +174,14 @@ class Objective(NamedTuple):
             return None
         features = int(feature_of[-1]) + 1
         whose = np.repeat(np.arange(len(people)), np.diff(ends))
-        shift = np.abs(targets - people[whose]) @ (feature_of[:, np.newaxis] == np.arange(features))
+        own, does = people[whose], self.acted(targets, people[whose])
+        shift = np.abs(does - own) @ (feature_of[:, np.newaxis] == np.arange(features))
         option, feature = np.nonzero(shift)
-        without = np.where(feature_of == feature[:, np.newaxis], people[whose[option]], targets[option])
+        # What follows from a change belongs to the feature that is changed.
+        told = targets if self.consequences is None else np.where(does != own, targets, own)
+        without = np.where(feature_of == feature[:, np.newaxis], own[option], told[option])
+        if self.consequences is not None:
+            without = self.consequences.after(without, own[option])
         rows, owner = np.concatenate([targets, without]), np.concatenate([whose, whose[option]])
         log_odds = self._log_odds(people, rows, owner)
         effects = np.zeros_like(shift)

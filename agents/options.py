@@ -91,7 +91,8 @@ class Options(NamedTuple):
 
     The target of option i is ``points[point[i]]``, with ``points`` (M, D) and ``point`` (F,). ``execution`` (F,) are
     the execution probabilities, in [0, 1]. All arrays are C-contiguous: compiled loops read them. ``outlook`` is None
-    where options are compared by cost alone, ``samples`` where the cost of a person is known.
+    where options are compared by cost alone, ``samples`` where the cost of a person is known. ``acts`` (F, D) are the
+    columns that the person changes, where others follow; else None.
     """
 
     person: Array
@@ -101,6 +102,7 @@ class Options(NamedTuple):
     execution: Array
     outlook: Outlook | None = None
     samples: Samples | None = None
+    acts: Mask | None = None
 
     @property
     def number(self) -> int:
@@ -113,10 +115,11 @@ class Options(NamedTuple):
 
     def at(self, which: Indices | Mask) -> Options:
         """Some of the options, in their order."""
-        person, arm, points, point, execution, outlook, samples = self
+        person, arm, points, point, execution, outlook, samples, acts = self
         outlook = None if outlook is None else outlook.at(which)
         samples = None if samples is None else samples.at(which)
-        return Options(person, arm[which], points, point[which], execution[which], outlook, samples)
+        acts = None if acts is None else acts[which]
+        return Options(person, arm[which], points, point[which], execution[which], outlook, samples, acts)
 
     def compatible_with(self, arm: int) -> Options:
         """The options that may be suggested beside that of an arm."""
@@ -140,7 +143,7 @@ class Options(NamedTuple):
 
         No option is, where they have none in common.
         """
-        changed = self.targets != self.person
+        changed = self.targets != self.person if self.acts is None else self.acts
         common = changed[np.isin(self.arm, arms)].all(axis=0)
         return np.asarray(common.any() & ~changed[:, common].any(axis=1))
 
@@ -153,8 +156,8 @@ class Options(NamedTuple):
 class OptionBatch(NamedTuple):
     """The options of n people (n, D). Those of person i are ``first[i] : last[i]`` of the arrays of shape (P,).
 
-    ``arm``, ``point``, ``execution``, ``outlook`` and ``samples`` are as in ``Options``, ``cost`` is in the unit of the
-    program's cost.
+    ``arm``, ``point``, ``execution``, ``outlook``, ``samples`` and ``acts`` are as in ``Options``, ``cost`` is in the
+    unit of the program's cost.
     """
 
     people: Array
@@ -167,6 +170,7 @@ class OptionBatch(NamedTuple):
     execution: Array
     outlook: Outlook | None = None
     samples: Samples | None = None
+    acts: Mask | None = None
 
     @property
     def number(self) -> int:
@@ -175,13 +179,23 @@ class OptionBatch(NamedTuple):
 
     def of(self, person: int) -> Options:
         """The options of one person."""
-        people, first, last, arm, points, point, _, execution, outlook, samples = self
+        people, first, last, arm, points, point, _, execution, outlook, samples, acts = self
         own = slice(first[person], last[person])
         arms, expected = arm[own], None if outlook is None else outlook.at(own)
         sampled, execution = None if samples is None else samples.at(own), execution[own]
         if sampled is not None and sampled.is_learned:
             execution = sampled.execution.mean(axis=1)
-        fields = (people[person], arms, points, arms if point is arm else point[own], execution, expected, sampled)
+        does = None if acts is None else acts[own]
+        fields = (
+            people[person],
+            arms,
+            points,
+            arms if point is arm else point[own],
+            execution,
+            expected,
+            sampled,
+            does,
+        )
         return tuple.__new__(Options, fields)  # twice as fast as Options(*fields), once a step
 
     def index_of(self, person: int, arm: int) -> int:

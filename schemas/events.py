@@ -311,6 +311,14 @@ def set_guarantee_words(in_words: GuaranteeWords) -> None:
     _guarantee_words = in_words
 
 
+def _followed(change: Change) -> str:
+    """What follows from changes, in words."""
+    now, to, unit = change.current, change.target, f" {change.unit}" if change.unit else ""
+    if isinstance(now, str) or isinstance(to, str):
+        return f"{readable(change.feature)} from {set_apart(now)} to {set_apart(to)}{unit}"
+    return f"{readable(change.feature)} from {said(now, to):,.10g} to {said(to, now):,.10g}{unit}"
+
+
 class Option(Suggested, frozen=True, gc=False):
     """One concrete set of changes.
 
@@ -327,6 +335,9 @@ class Option(Suggested, frozen=True, gc=False):
 
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
     steps. ``changes`` is what they come to together.
+
+    ``follows`` are features that then move, too, without being changed by the person, each with its value before and
+    after; absent where nothing follows.
 
     ``text`` is what a person reads of it, in each language of the spec's words; absent where it has none.
 
@@ -358,9 +369,16 @@ class Option(Suggested, frozen=True, gc=False):
     suits: float | UnsetType = UNSET
     steps: tuple[Step, ...] | UnsetType = UNSET
     text: dict[str, str] | UnsetType = UNSET
+    follows: tuple[Change, ...] | UnsetType = UNSET
 
     def __str__(self) -> str:
         return self.in_words()
+
+    @property
+    def after(self) -> dict[str, Value]:
+        """The values after the option of the features that are changed, and of those that follow."""
+        follows = () if self.follows is UNSET else self.follows
+        return {change.feature: change.target for change in (*self.changes, *follows)}
 
     @property
     def actions(self) -> str:
@@ -371,7 +389,8 @@ class Option(Suggested, frozen=True, gc=False):
         if self.text:
             return self.text[first_language(self.text)]
         if self.steps is UNSET:
-            return "; ".join(map(str, self.changes))
+            follows = "" if not self.follows else f"; what follows: {', '.join(map(_followed, self.follows))}"
+            return "; ".join(map(str, self.changes)) + follows
         told, words = set[str](), list[str]()
         for step in self.steps:
             words.append(Change.__str__(step) if step.feature in told else str(step))

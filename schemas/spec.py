@@ -94,6 +94,19 @@ class Constraints(Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...] = ()
 
 
+class Effect(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """What follows from a change of the feature ``from``: the feature ``to`` changes by ``slope`` times as much.
+
+    ``deviation`` is the standard deviation of that slope between people. Both are raw, in units of ``to`` for one unit
+    of ``from``; training fits what is left out.
+    """
+
+    from_: Name
+    to: Name
+    slope: float | None = None
+    deviation: Annotated[float, Meta(ge=0)] | None = None
+
+
 UNDECIDED = "undecided"
 """``Label.desired`` of a spec in which nobody has said it yet. No value of a label can be called so."""
 
@@ -355,8 +368,13 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``decisions`` says who decides: ``external`` (events on the decisions topic) or ``model`` (the program's own).
     ``candidates`` is the most recourse instances to use, and ``instances`` says who may read them; ``shards`` splits
-    the program, one learner each. ``words`` are what people read, by language: the path of a folder with a file a
-    language, relative to the spec, or their content. A spec that was read holds the content.
+    the program, one learner each.
+
+    ``effects`` say which features follow when people change others: pairs of names, or what is known of each.
+    ``computed`` are features that follow from others in every row: what each is made of, such as ``housing / income``.
+
+    ``words`` are what people read, by language: the path of a folder with a file a language, relative to the spec, or
+    their content. A spec that was read holds the content.
     """
 
     program: ProgramName
@@ -365,6 +383,8 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     model: ModelReference
     policy: Policy = Policy()
     constraints: Constraints = Constraints()
+    effects: tuple[tuple[Name, Name] | Effect, ...] = ()
+    computed: dict[Name, str] = {}
     decisions: Literal["model", "external"] = "model"
     candidates: Annotated[int, Meta(ge=1)] = 200
     retention: Retention = Retention()

@@ -46,8 +46,9 @@ def document(spec: ProgramSpec) -> bytes:
         del policy["improvement"]
     if spec.elicitation is not None and spec.elicitation.deadline == DEFAULT_DEADLINE:
         del fields["elicitation"]["deadline"]
-    if not fields["instances"]:
-        del fields["instances"]
+    for name in ("instances", "effects", "computed"):
+        if not fields[name]:
+            del fields[name]
     if spec.words is not None:
         fields["words"] = _plain(msgspec.to_builtins(spec.words))
     for parameters in ("generator_parameters", "cost_parameters"):

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from .cell import LabelReader, meaning
 from .contradictions import contradiction
+from .effects import effect_violations
 from .encoding import columns_of
 from .events import Value
 from .feature_check import listed
@@ -46,6 +47,7 @@ def _single_violations(spec: ProgramSpec) -> Iterator[Violation]:
     yield from _check_mutable(spec)
     yield from _check_label(spec)
     yield from _check_constraints(spec)
+    yield from effect_violations(spec)
     yield from _check_policy(spec)
     if spec.model.threshold == 1:
         yield ("model", "threshold"), "no score is above 1: nobody would be approved"

@@ -44,12 +44,19 @@ class Table:
     """N rows of raw features, their labels (N,) with 1 = desired and 0 = not, and their encoding ``X`` (N, D).
 
     ``unlabelled`` (M,) says which of the M rows of the file are left out, since nobody knows yet what came of them.
+    ``absent`` (N,) says of the features that some rows lack in which ones the spec's ``missing`` value stands for it.
     """
 
     rows: list[dict[str, Value]]
     labels: NDArray[np.int64]
     X: NDArray[np.float64]
     unlabelled: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    absent: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def is_given(self, feature: str) -> NDArray[np.bool_]:
+        """Which rows have a value of a feature, (N,)."""
+        absent = self.absent.get(feature)
+        return np.ones(len(self.rows), dtype=np.bool_) if absent is None else ~absent
 
     @property
     def left_out(self) -> dict[str, float]:
@@ -99,7 +106,10 @@ def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """
     codec, read = FeatureCodec(spec), read_labelled(path, spec)
     rows = [dict(codec.completed(row)) for row in read.given]
-    return Table(rows, read.labels, codec.encode_many(rows), read.unlabelled)
+    may_lack = (feature.name for feature in spec.features if feature.missing is not None)
+    absent = {name: np.array([row.get(name) is None for row in read.given]) for name in may_lack}
+    absent = {name: rows for name, rows in absent.items() if rows.any()}
+    return Table(rows, read.labels, codec.encode_many(rows), read.unlabelled, absent)
 
 
 def read_labelled(path: str | Path, spec: ProgramSpec) -> LabelledRows:

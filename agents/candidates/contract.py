@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays import Array as Array
 from ..arrays import Indices as Indices
 from ..arrays import Mask as Mask
+from ..consequences import Consequences, Examined
 from ..goals import Goal
 from ..objective import Objective as Objective
 from ..parameters import Parametrised
@@ -31,7 +32,8 @@ class Space(NamedTuple):
     ``max_changes`` is the most features that may change, None for all. ``allowed`` says which encoded rows (n, D) keep
     the cross-feature constraints, (n,). ``feature_names`` (F,) are for explanations. ``ranges`` say how far each
     feature may go. ``largest_step`` (F,), raw, is the most that one step of a plan changes; None where there is no such
-    rule. ``units`` (F,) are those of raw values in words, None where a feature, or all, have none.
+    rule. ``units`` (F,) are those of raw values in words, None where a feature, or all, have none. ``consequences`` are
+    what follows from changes, None where nothing does: targets are the states in which people will be.
     """
 
     feature_of: Indices
@@ -46,6 +48,12 @@ class Space(NamedTuple):
     ranges: Ranges
     largest_step: Array | None = None
     units: Sequence[str | None] | None = None
+    consequences: Consequences | None = None
+
+    def examined(self, states: Array, people: Array) -> Examined:
+        """What is seen of states (R, D) in which people (R, D) will be, where something follows from changes."""
+        assert self.consequences is not None, "nothing follows from changes"
+        return self.consequences.examined(states, people, self.ranges.lowest, self.ranges.highest)
 
     def largest_changes(self, people: Array) -> Array:
         """The largest change of each column, encoded, that encoded people (n, D) are asked for: (n, D)."""
@@ -140,6 +148,9 @@ class CandidateGenerator(Parametrised, ABC):
     aims_at_goal: ClassVar[bool] = True
     """Whether it looks for targets that reach whatever score is required. Else they are given, and few may reach more
     than the threshold that they were chosen by."""
+
+    knows_consequences: ClassVar[bool] = False
+    """Whether its targets are the states in which people will be, with all that follows from what they do."""
 
     uses_instances: ClassVar[bool] = True
     """Whether it looks at the ``instances`` of ``build``, which are rows of real people: else bundles hold none."""

@@ -75,6 +75,7 @@ class Search(ScoringGenerator):
     """
 
     name: ClassVar[str] = "search"
+    knows_consequences: ClassVar[bool] = True
     uses_instances: ClassVar[bool] = False
 
     def __init__(
@@ -155,7 +156,7 @@ class Search(ScoringGenerator):
 
     def _not_too_dear(self, people: Array, options: Proposals) -> Proposals:
         """The options that cost at most ``dearest`` times the person's cheapest."""
-        cost = self._objective.cost.of_targets(options.targets, people, options.people)
+        cost = self._objective.costs(options.targets, people, options.people)
         cheapest = np.full(len(people), np.inf)
         np.minimum.at(cheapest, options.people, cost)
         return options.at(cost <= self._dearest * cheapest[options.people])
@@ -228,6 +229,9 @@ class Search(ScoringGenerator):
         score, goal = self._model()
         if isinstance(score, WorstCase):
             score = score.linear
+        # What follows from changes is no sum of them: it is rounded, bounded and computed.
+        if self.space.consequences is not None:
+            return None
         if not (isinstance(score, LinearScore) and isinstance(self._objective.cost, L1) and 0.0 < goal.required < 1.0):
             return None
         return LinearSets(self._grid, score, goal.required, self._most_changes)

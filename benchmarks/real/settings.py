@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -43,6 +43,9 @@ class Setting:
         Whether outcomes say which option they are of.
     borrowed
         By how many deviations debts and arrears follow savings, which are then easy to raise and seem to help most.
+    told
+        The share of the edges of the world's graph that the spec tells: which measures follow another of their thing,
+        and which things follow savings that are borrowed.
     rows
         Rows with a label.
     noise_columns
@@ -58,6 +61,7 @@ class Setting:
     reporting: float = 1.0
     names_option: bool = True
     borrowed: float = 0.0
+    told: float = 0.0
     rows: int = 4000
     noise_columns: int = 0
     people: int = 800
@@ -86,6 +90,14 @@ class Setting:
             columns.append(Column(f"item_{number + 1}", len(things), 0.0))
             things.append(Thing(f"item_{number + 1}", 500, 100, "any", hard=0.08))
         return Equations(things, columns, LEVEL, CAUSE[self.hidden])
+
+    @property
+    def edges(self) -> Sequence[tuple[str, str]]:
+        """The edges of the world's graph that the spec tells."""
+        measures = MEASURES[: self.measures] if self.measures > 1 else ()
+        every = [(f"{thing}_{measures[0]}", f"{thing}_{end}") for end in measures[1:] for thing in MEASURED]
+        every += [("savings", child) for child in LENT] if self.borrowed else []
+        return every[: round(self.told * len(every))]
 
     def _varied(self, thing: Thing) -> Thing:
         if self.hidden == "confounder" and thing.name in CONFOUNDED:
@@ -121,6 +133,7 @@ CAUSE: Mapping[Hidden, float] = MappingProxyType({"none": 0.0, "confounder": 1.6
 LATE = (150, 420)
 _PLAIN, _CONFOUNDED = Setting(), Setting(hidden="confounder")
 _APPROVED = Setting(hidden="seen", approved_only=True)
+_MEASURES, _BORROWED = replace(_PLAIN, measures=5, people=500), replace(_PLAIN, borrowed=0.9)
 SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
         "plain": _PLAIN,
@@ -131,9 +144,12 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "silent-confounded": replace(_CONFOUNDED, reporting=0.1),
         "approved-only": _APPROVED,
         "approved-only-late": replace(_APPROVED, report_days=LATE),
-        "measures": replace(_PLAIN, measures=5, people=500),
+        "measures": _MEASURES,
+        "measures-told": replace(_MEASURES, told=1.0),
+        "measures-half-told": replace(_MEASURES, told=0.5),
         "proxy": replace(_PLAIN, hidden="proxy"),
-        "side-effects": replace(_PLAIN, borrowed=0.9),
+        "side-effects": _BORROWED,
+        "side-effects-told": replace(_BORROWED, told=1.0),
         "unnamed": replace(_PLAIN, names_option=False),
         "150-rows": replace(_PLAIN, rows=150),
         "152-columns": replace(_PLAIN, noise_columns=143, people=200),

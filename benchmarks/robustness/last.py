@@ -132,7 +132,7 @@ def _told(codec: FeatureCodec, program: onward.Program, asked: Sequence[Mapping[
     """What the people are told."""
     answers = [answer for answer in program.suggest(list(asked)) if isinstance(answer, onward.Recourse)]
     options = [(int(answer.application), option) for answer in answers for option in answer.options]
-    rows = [{**asked[who], **{change.feature: change.target for change in option.changes}} for who, option in options]
+    rows = [{**asked[who], **option.after} for who, option in options]
     return Told(
         np.array([who for who, _ in options], dtype=np.intp),
         codec.encode_many(rows),

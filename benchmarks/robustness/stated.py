@@ -150,7 +150,7 @@ def _found(
     answers = onward.load_program(place / "spec.yaml").suggest([table.rows[row] for row in rejected.tolist()])
     options = [
         (
-            {**table.rows[rejected[int(answer.application)]], **{each.feature: each.target for each in option.changes}},
+            {**table.rows[rejected[int(answer.application)]], **option.after},
             option,
         )
         for answer in answers

@@ -139,7 +139,7 @@ class TruthWorld(Arrivals):
     def targets(self, t: int, options: Sequence[Option]) -> Array:
         """What application t would become by each of N options, encoded, (N, D)."""
         row = self.application(t)[1]
-        rows = [{**row, **{change.feature: change.target for change in option.changes}} for option in options]
+        rows = [{**row, **option.after} for option in options]
         return self.codec.encode_many(rows)
 
     # --- the truth -------------------------------------------------------------------------------------------------

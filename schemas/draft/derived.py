@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..computed import written
 from .columns import Column, Floats
 from .relations import FEWEST_ROWS, FEWEST_VALUES, SAMPLED, is_no_accident
 from .yaml_text import number_text
@@ -21,6 +22,8 @@ ROUNDING = 1e-5
 ROUNDED = 0.05
 """Up to this share of it, the last decimal of a column may have been rounded."""
 MOST_DECIMALS = 12
+MOST_WRITTEN = 16
+"""Digits of a written factor and constant."""
 MOST_DIGITS = 8
 """Digits of a constant that is looked for before any number is one."""
 LIKELY = 0.99
@@ -30,6 +33,19 @@ WIDER = 1.0 + WIDER_BY
 """What is looked for is a little wider than what counts, so that no rounding hides a pair."""
 ALONE = "changed alone, it would fit nobody"
 OPERATIONS: Mapping[str, np.ufunc] = {"/": np.divide, "*": np.multiply, "+": np.add, "-": np.subtract}
+
+
+class Follows(NamedTuple):
+    """How a column follows from others: in ``words``, and as the ``formula`` of a spec that is made of ``parts``."""
+
+    words: str
+    formula: str
+    parts: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why it is no feature, where it is none."""
+        return f"{self.words}: {ALONE}"
 
 
 class Identity(NamedTuple):
@@ -47,13 +63,21 @@ class Identity(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.abs(self.factor * OPERATIONS[self.sign](first, second) - made) <= self.off)
 
+    @property
+    def follows(self) -> Follows:
+        """How its column follows from the two."""
+        first, second = self.first.name, self.second.name
+        formula = f"{written(first)} {self.sign} {written(second)}"
+        formula += "" if self.factor == 1.0 else f" * {number_text(self.factor)}"
+        return Follows(f"it is {self} in every row", formula, (first, second))
+
     def __str__(self) -> str:
         times = "" if self.factor == 1.0 else f" * {number_text(float(f'{self.factor:.6g}'))}"
         return f"{self.first.name!r} {self.sign} {self.second.name!r}{times}"
 
 
-def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
-    """The columns that follow from others, with the reason; of several that do, those of more doubt."""
+def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, Follows]:
+    """The columns that follow from others, and how; of several that do, those of more doubt."""
     ordered = sorted(columns, key=lambda column: doubts[column.name])
     found = _copies(ordered)
     kept = [column for column in ordered if column.name not in found]
@@ -61,22 +85,22 @@ def derived(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, s
     return found | _made_of_two([column for column in kept if column.name not in found], doubts)
 
 
-def _copies(columns: Iterable[Column]) -> dict[str, str]:
-    """The columns that follow from an earlier one in a straight line, such as days from months, with the reason."""
+def _copies(columns: Iterable[Column]) -> dict[str, Follows]:
+    """The columns that follow from an earlier one in a straight line, such as days from months, and how."""
     kept: list[tuple[Column, Floats]] = []
-    found: dict[str, str] = {}
+    found: dict[str, Follows] = {}
     for column in columns:
         sample = _numbers(column)[:: max(1, len(column.cells) // SAMPLED)]
         for other, sampled in kept:
-            if _may_follow(sampled, sample) and (reason := _copied(column, other)) is not None:
-                found[column.name] = reason
+            if _may_follow(sampled, sample) and (copied := _copied(column, other)) is not None:
+                found[column.name] = copied
                 break
         else:
             kept.append((column, sample))
     return found
 
 
-def _copied(column: Column, other: Column) -> str | None:
+def _copied(column: Column, other: Column) -> Follows | None:
     both = column.given & other.given
     values, others = _numbers(column)[both], _numbers(other)[both]
     if len(values) < FEWEST_ROWS:
@@ -88,8 +112,26 @@ def _copied(column: Column, other: Column) -> str | None:
         return None
     offset = float(values.mean() - factor * others.mean())
     times = "" if abs(factor - 1) < ROUNDING else f"{factor:.6g} times "
-    plus = "" if abs(offset) <= ROUNDING * size else f" {'+' if offset > 0 else '-'} {abs(offset):.6g}"
-    return f"it is {times}{other.name!r}{plus} in every row: {ALONE}"
+    plus = "" if abs(offset) <= ROUNDING * size else f" {_signed(f'{abs(offset):.6g}', offset)}"
+    formula = _line(written(other.name), values, others, factor, ROUNDING * size)
+    return Follows(f"it is {times}{other.name!r}{plus} in every row", formula, (other.name,))
+
+
+def _line(name: str, values: Floats, others: Floats, factor: float, off: float) -> str:
+    """The formula of ``values`` as ``others`` times about ``factor``, and a constant, of as few digits as will do."""
+    times, plus = factor, 0.0
+    for digits in range(1, MOST_WRITTEN):
+        times = float(f"{factor:.{digits}g}")
+        left = values - times * others
+        plus = 0.0 if np.abs(left).max() <= off else float(f"{float(left.mean()):.{digits}g}")
+        if np.abs(left - plus).max() <= off * WIDER:
+            break
+    formula = name if times == 1.0 else f"{name} * {number_text(times)}"
+    return formula if plus == 0.0 else f"{formula} {_signed(number_text(abs(plus)), plus)}"
+
+
+def _signed(size: str, number: float) -> str:
+    return f"{'+' if number > 0 else '-'} {size}"
 
 
 def _may_follow(first: Floats, second: Floats) -> bool:
@@ -101,19 +143,19 @@ def _may_follow(first: Floats, second: Floats) -> bool:
     return bool(np.dot(x, y) ** 2 >= LIKELY * np.dot(x, x) * np.dot(y, y))
 
 
-def _flags(columns: Sequence[Column]) -> dict[str, str]:
-    """The columns of 0 and 1 that say whether a number reaches a threshold, with the reason."""
+def _flags(columns: Sequence[Column]) -> dict[str, Follows]:
+    """The columns of 0 and 1 that say whether a number reaches a threshold, and how."""
     flags = [column for column in columns if np.array_equal(np.unique(column.values), (0, 1))]
     numbers = _of_many_values(columns)
-    found: dict[str, str] = {}
+    found: dict[str, Follows] = {}
     for flag in flags:
-        reasons = (reason for number in numbers if (reason := _flagged(flag, number)) is not None)
-        if (reason := next(reasons, None)) is not None:
-            found[flag.name] = f"it is 1 exactly where {reason}: {ALONE}"
+        flagged = (each for number in numbers if (each := _flagged(flag, number)) is not None)
+        if (first := next(flagged, None)) is not None:
+            found[flag.name] = first
     return found
 
 
-def _flagged(flag: Column, number: Column) -> str | None:
+def _flagged(flag: Column, number: Column) -> Follows | None:
     both = flag.given & number.given
     is_set, values = _numbers(flag)[both] == 1, _numbers(number)[both]
     share = float(is_set.mean()) if len(values) else 0.0
@@ -121,20 +163,25 @@ def _flagged(flag: Column, number: Column) -> str | None:
         return None
     inside, outside = values[is_set], values[~is_set]
     if inside.min() > outside.max():
-        return f"{number.name!r} is at least {inside.min():.6g}"
+        return _of_flag(number.name, "at least", ">=", inside.min().item())
     if inside.max() < outside.min():
-        return f"{number.name!r} is below {outside.min():.6g}"
+        return _of_flag(number.name, "below", "<", outside.min().item())
     return None
 
 
-def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, str]:
-    """The columns that two others make, with the reason."""
+def _of_flag(name: str, words: str, sign: str, threshold: float) -> Follows:
+    reason = f"it is 1 exactly where {name!r} is {words} {threshold:.6g}"
+    return Follows(reason, f"{written(name)} {sign} {number_text(threshold)}", (name,))
+
+
+def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[str, Follows]:
+    """The columns that two others make, and how."""
     found: dict[str, Identity] = {}
     for identity in sorted(identities(columns), key=lambda identity: _rank(identity, doubts)):
         name, operands = identity.column.name, (identity.first.name, identity.second.name)
         if name not in found and not any(_rests_on(name, operand, found) for operand in operands):
             found[name] = identity
-    return {name: f"it is {identity} in every row: {ALONE}" for name, identity in found.items()}
+    return {name: identity.follows for name, identity in found.items()}
 
 
 def _rank(identity: Identity, doubts: Mapping[str, int]) -> tuple[bool | int | float | str, ...]:
@@ -295,11 +342,22 @@ def _holds(identity: Identity) -> bool:
 
 def _rounding(column: Column) -> float:
     """How far a column may be off what it is made of."""
-    values, size = column.values, _spread(column.values)
+    return rounding_of(column.values, most=ROUNDED)
+
+
+def rounding_of(values: Floats, *, most: float) -> float:
+    """How far numbers (n,) may be off what they are made of, by rounding.
+
+    A last decimal counts up to the share ``most`` of what the middle half of them differ.
+    """
+    size, half = _spread(values), _half_of_last_decimal(values)
+    return max(half if half <= most * size else 0.0, ROUNDING * size)
+
+
+def _half_of_last_decimal(values: Floats) -> float:
     decimals = range(MOST_DECIMALS)
     last = next((0.1**n for n in decimals if np.allclose(values, values.round(n), rtol=1e-12, atol=0)), 0.0)
-    half = last / 2 * (1 + ROUNDING)
-    return max(half if half <= ROUNDED * size else 0.0, ROUNDING * size)
+    return last / 2 * (1 + ROUNDING)
 
 
 def _spread(values: Floats) -> float:

@@ -9,7 +9,7 @@ as undecided.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +18,9 @@ from ..specfile import MAX_BYTES, parse_spec
 from ..table import MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
 from .apart import Amounts, amounts_of
 from .columns import Column, columns_of_table
-from .derived import derived
+from .derived import Follows, derived
 from .directions import UNKNOWN, Direction, fixed_by_name
+from .effects import computed_lines, drafted_effects
 from .features import DraftedFeature, drafted, drafted_one_hot, guessed
 from .labels import DraftedLabel, LabelCodes, label_codes, label_value
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
@@ -114,13 +115,18 @@ def draft_spec(
     unlabelled = len(every.lines) - len(raw.lines)
     columns = columns_of_table(raw, label)
     drafted_label = _label(raw, label, columns, decisions, codes, unlabelled)
-    features, left_out = _features(raw, columns, drafted_label, decisions, progress)
+    features, left_out, computed = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
     fixed = {name for name, feature in features.items() if not feature.direction.may_open}
     closed = {name for name, feature in features.items() if feature.direction.mutable == "none"}
     most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
-    numbers = {name: feature.amounts for name, feature in features.items() if feature.amounts is not None}
+    numbers = {
+        name: feature.amounts
+        for name, feature in features.items()
+        if feature.amounts is not None and name not in computed
+    }
+    effects = drafted_effects(numbers, {name: feature.direction for name, feature in features.items()}, decisions)
     is_stuck = len(closed) == len(features)
     before = HEAD.format(file=repr(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
     after = (
@@ -130,6 +136,8 @@ def draft_spec(
         SHARDS,
         POLICY,
         relations(numbers, fixed).lines(most) or NO_CONSTRAINTS.format(most=most),
+        computed_lines(computed, len(raw.lines)),
+        effects.lines(),
         PROMISE,
         f"# {NOTHING_CHANGES[0].upper()}{NOTHING_CHANGES[1:]}.\n" if is_stuck else "",
     )
@@ -140,9 +148,10 @@ def draft_spec(
         )
     _check_size(raw, written, features)
     is_open = drafted_label.desired is None
-    to_decide = (f"{label!r}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
+    first = (f"{label!r}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
     undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
-    return Draft(written, left_out, tuple(filter(None, to_decide)), tuple(undecided), unlabelled)
+    to_decide = (*filter(None, first), *effects.to_decide())
+    return Draft(written, left_out, to_decide, tuple(undecided), unlabelled)
 
 
 def _feature_lines(features: Mapping[str, DraftedFeature], left_out: Mapping[str, str]) -> str:
@@ -199,8 +208,8 @@ def _label(
 
 def _features(
     raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel, decisions: Decisions, progress: Progress | None
-) -> tuple[dict[str, DraftedFeature], dict[str, str]]:
-    """The features by name, and for each other column the reason why it is none."""
+) -> tuple[dict[str, DraftedFeature], dict[str, str], dict[str, Follows]]:
+    """The features by name, for each other column the reason why it is none, and the features that are computed."""
     groups, unnamed = _groups(raw, label, decisions)
     group_of = {column: group for group, members in groups.items() for column in members}
     raise_first(_mistakes(raw, [column for name, column in columns.items() if name not in group_of], label))
@@ -229,14 +238,31 @@ def _features(
         raise TableError(raw.file, None, None, message)
     numbers = [columns[name] for name in guesses if name in columns and columns[name].numbers is not None]
     follows = derived(numbers, {name: _doubt(guess) for name, guess in guesses.items()})
+    computed = _computed(follows, guesses)
+    left_out |= {name: how.reason for name, how in follows.items() if name not in computed}
     features: dict[str, DraftedFeature] = {}
-    # Nobody is asked about a column that is no feature.
-    for name in (name for name in guesses if name not in follows):
+    # Nobody is asked about a column that is no feature, or follows from others.
+    for name in (name for name in guesses if name not in left_out):
         if name in groups:
             features[name] = drafted_one_hot(name, groups[name], unnamed.get(name), guesses[name], decisions)
+        elif name in computed:
+            features[name] = drafted(columns[name], Direction("none", computed[name].words, is_doubted=True), decisions)
         else:
             features[name] = drafted(columns[name], guesses[name], decisions)
-    return features, left_out | follows
+    return features, left_out, computed
+
+
+def _computed(follows: Mapping[str, Follows], guesses: Mapping[str, Direction]) -> dict[str, Follows]:
+    """The columns that are kept as computed features: those that are not personal, of parts that are features."""
+    computed = {name: how for name, how in follows.items() if not guesses[name].is_personal}
+    while gone := [name for name, how in computed.items() if not _are_kept(how.parts, follows, computed)]:
+        for name in gone:
+            del computed[name]
+    return computed
+
+
+def _are_kept(parts: Iterable[str], follows: Mapping[str, Follows], computed: Mapping[str, Follows]) -> bool:
+    return all(part not in follows or part in computed for part in parts)
 
 
 def _groups(raw: RawTable, label: DraftedLabel, decisions: Decisions) -> tuple[Groups, dict[str, str]]:

@@ -21,15 +21,16 @@ from ..spec import Mutable
 from ..type_errors import type_errors
 from ..yamltree import YamlDocument
 
-Kind = Literal["label", "mutable", "not_given", "dropped"]
+Kind = Literal["label", "mutable", "not_given", "dropped", "effects"]
 
 
 class Question(NamedTuple):
     """One question about the column ``name``.
 
     ``label``: which of the ``choices`` is desired. ``mutable``: which way people can change it. ``not_given``: whether
-    the ``codes`` stand for no value. ``dropped``: whether 0 in all of some columns is one more category. ``seen`` is
-    what the data say.
+    the ``codes`` stand for no value. ``dropped``: whether 0 in all of some columns is one more category.
+    ``effects``: which of the ``choices`` the others follow when people change it, or none. ``seen`` is what the data
+    say.
     """
 
     kind: Kind
@@ -46,13 +47,15 @@ Ask = Callable[[Question], Answer | None]
 
 class Answers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Answers by the name of the column. ``not_given`` and ``amounts`` hold what stands for no value or outcome, and
-    what looks like it and is one; ``dropped`` the categories of which one has no column."""
+    what looks like it and is one; ``dropped`` the categories of which one has no column; ``effects`` the column that
+    others follow, or none, by the first of them all."""
 
     label: dict[str, Value] = {}
     mutable: dict[str, Mutable] = {}
     not_given: dict[str, list[Value]] = {}
     amounts: dict[str, list[Value]] = {}
     dropped: dict[str, bool] = {}
+    effects: dict[str, str] = {}
 
 
 class AnswersError(Exception):
@@ -98,7 +101,7 @@ class Decisions:
     def defer(self, question: Question) -> None:
         """Take no answer that opens anything, for the reason that the question's ``seen`` gives."""
         answer = self.kept(question)
-        if answer is not None and (question.kind, answer) != ("mutable", "none"):
+        if answer is not None and answer != "none":
             self.misfits.append(f"{question.kind}.{question.name}: not taken: {question.seen}")
 
     def unused(self) -> list[str]:

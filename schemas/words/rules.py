@@ -41,7 +41,7 @@ def _language(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vio
         yield (), str(error)
         return
     yield from _unprintable(words, ())
-    yield from _sentences(tag, words)
+    yield from _sentences(tag, words, spec)
     features = {feature.name: feature for feature in spec.features}
     for name, own in words.features.items():
         if name not in features:
@@ -89,7 +89,7 @@ def _value(kind: ValueKind, locale: Any) -> Iterator[Violation]:
             yield from ((path, message) for message in _filled_in(text, {"number"}, needed))
 
 
-def _sentences(tag: str, words: LanguageWords) -> Iterator[Violation]:
+def _sentences(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Violation]:
     ours = own_sentences(ENGLISH)
     for name, text in words.sentences.items():
         if name not in ours:
@@ -98,7 +98,9 @@ def _sentences(tag: str, words: LanguageWords) -> Iterator[Violation]:
         filled_in = set(placeholders(ours[name]))
         for message in _filled_in(text, filled_in, filled_in):
             yield ("sentences", name), message
-    lacking = [name for name in ours if name not in sentences_of(tag, words.sentences)]
+    # What follows is told only where something does.
+    needed = [name for name in ours if name != "follows.line" or spec.effects or spec.computed]
+    lacking = [name for name in needed if name not in sentences_of(tag, words.sentences)]
     if lacking:
         yield (), f"Onward has no sentences in {tag}: give, in `sentences`, {', '.join(lacking)}"
 

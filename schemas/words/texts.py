@@ -27,6 +27,7 @@ from .sentences import sentences_of
 ByLanguage = dict[str, str]
 """A text in each language of a program, by its tag."""
 
+FOLLOWS = "follows.line"
 APPLIED_TWICE = "applied_twice"
 NO_SCORE = "no_score"
 SENTENCES: Mapping[str, str] = {
@@ -70,11 +71,17 @@ class Texts:
     def __reduce__(self) -> tuple[type[Texts], tuple[ProgramSpec]]:
         return Texts, (self._spec,)
 
-    def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType = UNSET) -> ByLanguage | UnsetType:
-        """What to do, by language: the steps where there are some, else the changes; nothing without words."""
+    def option(
+        self,
+        changes: Sequence[Change],
+        steps: Sequence[Change] | UnsetType = UNSET,
+        follows: Sequence[Change] | UnsetType = UNSET,
+    ) -> ByLanguage | UnsetType:
+        """What to do, by language: the steps where there are some, else the changes; and what then follows; nothing
+        without words."""
         if not self._languages:
             return UNSET
-        return {tag: language.option(changes, steps) for tag, language in self._languages.items()}
+        return {tag: language.option(changes, steps, follows or ()) for tag, language in self._languages.items()}
 
     def none(self, why: NoWay) -> tuple[str, ByLanguage | UnsetType]:
         """Why somebody has no option, and what they could do: in the first language, and in each; without words in
@@ -123,8 +130,12 @@ class _Language:
             name: number_format(self._locale, own.value or ValueKind(), percent) for name, own in words.features.items()
         }
 
-    def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType) -> str:
-        """What to do: one sentence or more of each change, of steps in their order."""
+    def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType, follows: Sequence[Change]) -> str:
+        """What to do: one sentence or more of each change, of steps in their order; and one of each that follows."""
+        told = map(self._follows, (change for change in follows if change.feature in self._words))
+        return " ".join([self._actions(changes, steps), *told])
+
+    def _actions(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType) -> str:
         if not steps or len(steps) == 1:
             return " ".join(map(self._line, changes))
         step = self._sentences["way.step"]
@@ -172,6 +183,18 @@ class _Language:
             return line
         end = sentences[self._end(change)].format(end=self._value(change.feature, change.at_most))
         return f"{line} {end}"
+
+    def _follows(self, change: Change) -> str:
+        """What follows from changes, in a sentence."""
+        now, to = change.current, change.target
+        if not isinstance(now, str) and not isinstance(to, str):
+            now, to = said(now, to), said(to, now)
+        move = self._sentences["change.from_to"].format(
+            now=self._value(change.feature, now), to=self._value(change.feature, to)
+        )
+        if change.current_given is False:
+            move = self._sentences["change.to"].format(to=self._value(change.feature, to))
+        return self._sentences[FOLLOWS].format(name=self._words[change.feature].name, move=move)
 
     def _end(self, change: Change) -> str:
         if isinstance(change.target, str):

@@ -9,6 +9,7 @@ from ...schemas.draft.reminders import unprotected
 from ...schemas.table import unlabelled_in_words
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
+from ..programs.effects import doubts_in_words
 from ..programs.spec_check import load_program_spec
 from ..programs.training import train as training
 from ..programs.training.protected import protected_in_words
@@ -86,8 +87,8 @@ def train(
     Warns
     -----
     OnwardWarning
-        Where people may be told to change a feature that looks personal, the model reads a protected one, or rows
-        have no label.
+        Where people may be told to change a feature that looks personal, the model reads a protected one, rows
+        have no label, or the data speak against an effect or a computed feature of the spec.
 
     Examples
     --------
@@ -116,4 +117,5 @@ def train(
         )
     remind(data, unlabelled_in_words(manifest.metrics))
     remind(folder, protected_in_words(manifest.metrics))
+    remind(folder, doubts_in_words(manifest.metrics, manifest.effects))
     return manifest

@@ -28,7 +28,14 @@ from ..programs.spec_check import load_program_spec
 from ..review.report import PEOPLE
 from .display.interview import Interview
 from .display.read_progress import LineProgress
-from .display.reminders import tell_applicants, tell_cautions, tell_unlimited, tell_unprotected, tell_window_questions
+from .display.reminders import (
+    tell_applicants,
+    tell_cautions,
+    tell_effects,
+    tell_unlimited,
+    tell_unprotected,
+    tell_window_questions,
+)
 from .display.words import counted
 from .flags.parsing import CommandParser
 
@@ -101,6 +108,7 @@ def check(paths: Sequence[Path], *, asks: bool = True) -> int:
             tell_applicants(file)
             tell_unlimited(file)
             tell_unprotected(file)
+            tell_effects(file)
             if fault := _reading_fault(load_program_spec(file)):
                 print(printable(f"{file}: {fault}"), file=sys.stderr)
                 code = UsageError.exit_code
@@ -222,6 +230,7 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     loaded = load_program_spec(spec)
     tell_unprotected(spec)
     tell_cautions(spec)
+    tell_effects(spec)
     found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
     return 0

@@ -19,7 +19,7 @@ from ..programs.training.train import ESTIMATORS, train
 from ..review.review import review
 from .display.new_model import print_model, tell, tell_dates
 from .display.read_progress import LineProgress
-from .display.reminders import tell_cautions, tell_unprotected
+from .display.reminders import tell_cautions, tell_idle, tell_unprotected
 from .display.review import worst_lines
 from .flags.new_model import add_model_flags
 from .flags.parsing import CommandParser
@@ -63,6 +63,7 @@ def run(args: Sequence[str]) -> int:
     loaded = load_program_spec(options.spec)
     tell_unprotected(loaded.path)
     tell_cautions(loaded.path)
+    tell_idle(loaded.path)
     manifest = train(
         options.csv,
         loaded,

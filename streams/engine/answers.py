@@ -199,6 +199,7 @@ def options_as_read(
     for place, (id, option) in enumerate(selected):
         changes = program.changes(assessment.values, assessment.changed, option.index, option.point)
         steps = _steps(model, assessment, option.point) if plans_steps else UNSET
+        follows = program.follows(assessment.values, person, points[option.point]) or UNSET
         ends = model.vetting.ends(person, points[option.point]) if option.ends is None else option.ends
         if ends:
             last = {features[feature].name: program.codec.value(feature, end) for feature, end in ends.items()}
@@ -221,7 +222,8 @@ def options_as_read(
                 else UNSET,
                 suits=UNSET if suits is None else suits.item(place),
                 steps=steps,
-                text=texts.option(changes, steps),
+                text=texts.option(changes, steps, follows),
+                follows=follows,
             )
         )
     return tuple(options)
@@ -388,7 +390,7 @@ def _case_options(
     batch, targets = assessment.rejected_batch, [b""] * len(selected)
     if program.learns_by_stages:
         person = batch.people[assessment.row]
-        targets = [changed_columns(person, batch.points[option.point]) for option in selected]
+        targets = [changed_columns(person, batch.points[option.point], program) for option in selected]
     return tuple(
         [
             CaseOption(option.arm, option.learner_execution, None, option.context, target)

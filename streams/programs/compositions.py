@@ -20,6 +20,7 @@ from .promised import has_own_score, has_promise
 def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that cannot work together, as far as they are known."""
     policy, terms = spec.policy, spec.promise
+    yield from _without_consequences(spec)
     if terms.kind not in promises.registry:
         return
     if has_promise(spec) and closes_rounds(spec):
@@ -42,6 +43,26 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
     generator = candidates.registry.get(policy.generator)
     if generator and generator.needs_linear_score:
         yield ("policy", "generator"), f"{generator.name} cannot keep the promise {terms.kind}: use `search`"
+
+
+def _without_consequences(spec: ProgramSpec) -> Iterator[Violation]:
+    """Methods that hold all else still, in a spec where something follows from changes."""
+    if not (spec.effects or spec.computed):
+        return
+    path = "effects" if spec.effects else "computed"
+    generator = candidates.registry.get(spec.policy.generator)
+    if generator and not generator.knows_consequences:
+        yield ("policy", "generator"), f"{generator.name} does not know what follows by `{path}`: use `search`"
+    if closes_rounds(spec):
+        yield (
+            ("policy", "goal"),
+            f"{spec.policy.goal} holds all else still, and something follows by `{path}`: take one of them out",
+        )
+    if spec.elicitation is not None:
+        yield (
+            ("elicitation",),
+            f"questions hold all else still, and something follows by `{path}`: take one of them out",
+        )
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:

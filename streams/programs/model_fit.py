@@ -18,6 +18,7 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
 from .bundle.manifest import PromiseCalibration
+from .effects import Fitted, lacking_effects
 from .limited_places import lacks_for_rounds
 from .margin import margin_fault
 from .models.scoring import DecisionModel
@@ -29,6 +30,7 @@ NO_LINEAR_SCORE = (
     "{} has no linear score, which `generator: {}` needs: train a logistic regression, or give `generator: search`"
 )
 NO_ARTEFACT = "{} has no {}, which {} needs: train a new one"
+NO_SLOPE = "{} knows no slope and deviation of {}: train it with this spec, or give both in its `effects`"
 NO_INSTANCES = "{} has no recourse instances, which `generator: {}` needs: train it with this spec"
 
 
@@ -58,6 +60,7 @@ class ModelFacts(NamedTuple):
     artefact: Callable[[str], Any] | None = None
     metrics: Mapping[str, float] | None = None
     has_instances: bool | None = None
+    effects: Fitted | None = None
 
     @classmethod
     def of(cls, bundle: ModelBundle) -> ModelFacts:
@@ -72,6 +75,7 @@ class ModelFacts(NamedTuple):
             bundle.artefact,
             manifest.metrics,
             bool(bundle.instances),
+            manifest.effects,
         )
 
     @property
@@ -99,7 +103,7 @@ def lacks_for_choice(facts: ModelFacts, choice: str) -> str | None:
 def _misfits(facts: ModelFacts, spec: ProgramSpec, is_first: bool, asked: Asked) -> Iterator[str]:
     rules: list[Callable[[ModelFacts, ProgramSpec], str | None]] = []
     if asked is not Asked.PERMISSION:
-        rules += [_choice] * is_first + [_margin, _rounds, _generator, _promise] + [_instances] * is_first
+        rules += [_choice] * is_first + [_margin, _rounds, _generator, _promise, _effects] + [_instances] * is_first
     if asked is not Asked.USE:
         rules += [_publishing] * is_first + [_reading]
     yield from (fault for rule in rules if (fault := rule(facts, spec)) is not None)
@@ -135,6 +139,11 @@ def _promise(facts: ModelFacts, spec: ProgramSpec) -> str | None:
         except ValueError as error:
             return str(error)
     return None
+
+
+def _effects(facts: ModelFacts, spec: ProgramSpec) -> str | None:
+    lacking = None if facts.effects is None else lacking_effects(spec, facts.effects)
+    return None if lacking is None else NO_SLOPE.format(facts.name, lacking)
 
 
 def _instances(facts: ModelFacts, spec: ProgramSpec) -> str | None:

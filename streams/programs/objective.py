@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...agents import candidates, choices
 from ...agents.candidates import CandidateGenerator, Lasting, Score, Space, Vetting
+from ...agents.consequences import Consequences
 from ...agents.costs import Cost
 from ...agents.goals import Goal
 from ...agents.improvement import Improvement, OwnScore
@@ -26,14 +27,21 @@ def nu_of(spec: ProgramSpec, columns: int) -> float:
     return EFFORT[spec.policy.objective] / columns if spec.policy.nu is None else spec.policy.nu
 
 
-def objective_of(spec: ProgramSpec, cost: Cost, nu: float, improvement: Improvement | None, score: Score) -> Objective:
+def objective_of(
+    spec: ProgramSpec,
+    cost: Cost,
+    nu: float,
+    improvement: Improvement | None,
+    score: Score,
+    consequences: Consequences | None = None,
+) -> Objective:
     """The objective under a model: its score stands in for an ``improvement`` that it came without."""
     floor = floor_of(spec, improvement)
     if spec.policy.objective == "cost":
-        return Objective(cost, nu, floor=floor)
+        return Objective(cost, nu, floor=floor, consequences=consequences)
     policy = spec.policy
     looks_ahead = choices.registry[policy.choice].reads_outlook or policy.options > 1
-    return Objective(cost, nu, improvement or OwnScore(score), looks_ahead, floor)
+    return Objective(cost, nu, improvement or OwnScore(score), looks_ahead, floor, consequences)
 
 
 def needs_improvement(spec: ProgramSpec) -> bool:

@@ -42,6 +42,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_vetting(spec),
         *_of_second_way(spec),
         *_of_stages(spec),
+        *_of_consequences(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -84,6 +85,11 @@ def _of_stages(spec: ProgramSpec) -> tuple[object, ...]:
     window = spec.policy.window
     times = [None if time is None else milliseconds(time) for time in (window.acted, window.outcome)]
     return ((*times, window.acting),) if any(times) or window.acting is not None else ()
+
+
+def _of_consequences(spec: ProgramSpec) -> tuple[object, ...]:
+    """What follows from changes, where something does."""
+    return ({"effects": spec.effects, "computed": spec.computed},) if spec.effects or spec.computed else ()
 
 
 def _of_second_way(spec: ProgramSpec) -> tuple[object, ...]:

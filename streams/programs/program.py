@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...agents import choices, costs
 from ...agents.candidates import CandidateGenerator, Space, Vetting
 from ...agents.choices import Choice
+from ...agents.consequences import Consequences
 from ...agents.costs import Cost, Preferences
 from ...agents.goals import Goal, RoundGoal, accepted
 from ...agents.objective import Objective
@@ -35,6 +36,7 @@ from ..durations import milliseconds
 from ..journal.entries import journal_key
 from .arms import Arms, numbered
 from .bundle.loader import ModelBundle, load_bundle
+from .consequences import consequences_of
 from .elicitation import causal_cost
 from .encoding import bounds_of
 from .limited_places import closes_rounds, round_goal
@@ -234,7 +236,12 @@ class Program:
     @cached_property
     def space(self) -> Space:
         """The changes that people may make."""
-        return space_of(self.codec)
+        return space_of(self.codec, self.consequences)
+
+    @cached_property
+    def consequences(self) -> Consequences | None:
+        """What follows from changes, as the spec and the first model say it; None where nothing does."""
+        return consequences_of(self.codec, self.bundle.manifest.effects)
 
     @cached_property
     def generator(self) -> CandidateGenerator:
@@ -243,7 +250,7 @@ class Program:
 
     def objective_under(self, bundle: ModelBundle) -> Objective:
         """The objective by which options are compared under a model."""
-        return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score)
+        return objective_of(self.spec, self.cost, self.nu, bundle.improvement, bundle.model.score, self.consequences)
 
     def generator_under(self, bundle: ModelBundle) -> CandidateGenerator:
         """The generator of options that reach the goal under a model, and keep the promise."""
@@ -320,8 +327,22 @@ class Program:
 
     def changes_to(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
         """The changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
-        changed = self.codec.changed_codes(person[np.newaxis], target[np.newaxis])
+        people = person[np.newaxis]
+        changed = self.codec.changed_codes(people, self.told(people, target[np.newaxis]))
         return self.changes(values, changed, 0, 0)
+
+    def told(self, people: Array, targets: Array) -> Array:
+        """Targets (n, D) of people (n, D) without what only follows from what these do."""
+        if self.consequences is None:
+            return targets
+        return np.where(self.consequences.told(targets, people), targets, people)
+
+    def follows(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
+        """What follows from the changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
+        if self.consequences is None:
+            return ()
+        told, targets = self.told(person[np.newaxis], target[np.newaxis]), target[np.newaxis]
+        return self.changes(values, self.codec.changed_codes(np.where(told != targets, person, targets), targets), 0, 0)
 
     @cached_property
     def audited(self) -> tuple[int, ...]:
@@ -366,7 +387,9 @@ class Program:
         if self.generator.copies_instances:
             return None
         people = np.repeat(np.arange(batch.number), batch.last - batch.first)
-        return self.codec.changed_codes(batch.people[people], batch.points[batch.point])
+        return self.codec.changed_codes(
+            batch.people[people], self.told(batch.people[people], batch.points[batch.point])
+        )
 
     def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:
         """The changes from a person's raw values to an option of a batch, in the spec's order.

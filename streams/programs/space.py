@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.candidates import Ranges, Space
+from ...agents.consequences import Consequences
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import Feature
 
@@ -17,8 +18,8 @@ PERCENT = ("%", "percent", "per cent")
 """Units of which there are at most 100."""
 
 
-def space_of(codec: FeatureCodec) -> Space:
-    """The space that a generator searches, by the rules of the codec's spec."""
+def space_of(codec: FeatureCodec, consequences: Consequences | None = None) -> Space:
+    """The space that a generator searches, by the rules of the codec's spec, and what follows from changes."""
     features, constraints = codec.spec.features, codec.spec.constraints
     return Space(
         codec.feature_of,
@@ -33,6 +34,7 @@ def space_of(codec: FeatureCodec) -> Space:
         _ranges(features),
         _largest_steps(features),
         tuple(feature.unit for feature in features),
+        consequences,
     )
 
 

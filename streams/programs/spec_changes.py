@@ -155,6 +155,8 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
             return None
         case ("retention", "undecided"):
             return ROUNDS if rounds else None
+        case ("effects" | "computed", *_):
+            return PROMISED if has_promise(old) else None
         case ("constraints" | "words", *_) | ("candidates",) | ("retention", _) | ("promise", "valid_for"):
             return None
         case ("instances", _):

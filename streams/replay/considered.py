@@ -28,7 +28,11 @@ def considered_options(step: ReplayedStep, program: Program, values: Values) -> 
     """The options of a step for a person with these raw values: those picked first, then by execution probability."""
     options, picked = step.options, {arm for arm, _ in step.picked}
     people, codec = np.repeat(options.person[np.newaxis], options.number, axis=0), program.codec
-    changed = None if program.generator.copies_instances else codec.changed_codes(people, options.targets)
+    changed = (
+        None
+        if program.generator.copies_instances
+        else codec.changed_codes(people, program.told(people, options.targets))
+    )
     considered = [
         ConsideredOption(
             str(options.arm.item(index)),

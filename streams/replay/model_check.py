@@ -14,6 +14,7 @@ from ..errors import LedgerError, UsageError
 from ..ledger.open_options import ProgramLedger, program_ledgers
 from ..programs.assembly import assemble, check_fits, check_identity
 from ..programs.bundle.loader import ModelBundle, read_manifest
+from ..programs.effects import doubts_in_words
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
 from ..programs.spec_check import load_spec_of
@@ -31,7 +32,7 @@ class CheckedModel:
     counts the options whose time is over, and ``unknown`` those of a program without a promise that an earlier model or
     spec made, which no other number counts. ``is_unfinished`` says whether options have
     still to be looked at under the current model, and ``honours`` whether people with an open option are judged by the
-    model that made it.
+    model that made it. ``doubts`` say what the new model's data have against what follows in the spec.
     """
 
     program: str
@@ -46,6 +47,7 @@ class CheckedModel:
     honours: bool
     promised: bool = True
     unknown: int = 0
+    doubts: tuple[str, ...] = ()
 
 
 def check_open_options(
@@ -101,6 +103,7 @@ def check_open_options(
         honours=own.spec.promise.grandfather,
         promised=own.promises,
         unknown=unknown,
+        doubts=tuple(doubts_in_words(new.manifest.metrics, new.manifest.effects)),
     )
 
 

@@ -73,5 +73,5 @@ def _example(answer: Recourse | NoRecourse, texts: Texts, language: str) -> Exam
     if isinstance(answer, NoRecourse):
         text = answer.text[language] if answer.text and language in answer.text else answer.detail
         return Example(answer.application, (text,), is_none=True)
-    told = (texts.option(option.changes, option.steps) or {} for option in answer.options)
+    told = (texts.option(option.changes, option.steps, option.follows) or {} for option in answer.options)
     return Example(answer.application, tuple([by_language[language] for by_language in told]))

@@ -74,6 +74,8 @@ def build_program(
     model: DecisionModel | None = None,
     retrains: Sequence[DecisionModel] = (),
     threshold: float = 0.5,
+    effects: Sequence[Mapping[str, Any]] = (),
+    computed: Mapping[str, str] | None = None,
 ) -> Program:
     """Build a program with a linear model and generated instances."""
     spec = msgspec.convert(
@@ -88,6 +90,8 @@ def build_program(
             "capacity": capacity,
             "promise": promise or {},
             "elicitation": elicitation,
+            "effects": list(effects),
+            "computed": dict(computed or {}),
             "instances": {"publish": {**PLAIN, **(policy or {})}["generator"] == "instances"},
         },
         ProgramSpec,

@@ -119,7 +119,8 @@ class CheapestSearch:
         best = targets.undominated()[:IMPROVED]
         for rank in range(int((targets.steps[best] != 0).sum(axis=1).max(initial=0))):
             rows = self.grid.targets(person, targets.whole(targets.steps[best]))
-            sizes = self.grid.sizes(person, rows)[:, moved]
+            # What only follows has no steps of its own.
+            sizes = np.where(targets.steps[best] != 0, self.grid.sizes(person, rows)[:, moved], 0.0)
             which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
             floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):

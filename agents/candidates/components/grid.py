@@ -132,14 +132,19 @@ class Grid:
         """The encoded targets, (R, D), of R people, each moved by a row of ``steps``."""
         targets = people.copy()
         move(targets, np.ascontiguousarray(steps), self.layout, self._rounded)
-        return targets
+        return self._followed(targets, people)
 
     def moved_few(self, people: Array, whose: Indices, feature: Indices, steps: Steps) -> Array:
         """The same of people (n, D) by their numbers ``whose`` (R,), who change some features (R, K), below 0 where
         there is none, by ``steps`` (R, K)."""
         targets: Array = people[whose]
         move_few(targets, feature, steps, self.layout, self._rounded)
-        return targets
+        return self._followed(targets, people, whose)
+
+    def _followed(self, told: Array, people: Array, whose: Indices | slice = slice(None)) -> Array:
+        """The states in which people will be, who move features to what they are ``told`` (R, D)."""
+        consequences = self._space.consequences
+        return told if consequences is None else consequences.after(told, people[whose])
 
 
 @compiled

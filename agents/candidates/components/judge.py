@@ -72,8 +72,28 @@ class Judge(NamedTuple):
 
     def __call__(self, rows: Array, people: Array, whose: Indices) -> Verdicts:
         """What is said of encoded targets (R, D) of people (n, D), by their numbers (R,)."""
-        scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, whose)
-        return Verdicts(scores, cost, self.space.allowed(rows), self.goal.reached(scores))
+        if self.space.consequences is None:
+            scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, whose)
+            return Verdicts(scores, cost, self.space.allowed(rows), self.goal.reached(scores))
+        examined = self.space.examined(rows, people[whose])
+        cost = self.objective.cost.of_targets(examined.acted, people, whose)
+        allowed = examined.sound & self.space.allowed(rows)
+        scores = self._least_scores(rows, examined.short, allowed)
+        return Verdicts(scores, cost, allowed, self.goal.reached(scores))
+
+    def _least_scores(self, rows: Array, short: Array, asked: Mask) -> Array:
+        """The scores (R,) of states (R, D) where less follows than told; of those ``asked`` for also as told, the less.
+
+        The second ones are asked about those alone that reach the goal by the first.
+        """
+        scores = self.score(short)
+        if short is not rows:
+            again = np.flatnonzero(asked & self.goal.reached(scores))
+            again = again[(short[again] != rows[again]).any(axis=1)]
+            if len(again):
+                scores = scores.copy()
+                scores[again] = np.minimum(scores[again], self.score(rows[again]))
+        return scores
 
     def worth(self, rows: Array, people: Array, whose: Indices, missed: Missed) -> Mask:
         """Which of them are not below the floor, (R,). Of the others the best are noted."""
@@ -85,8 +105,12 @@ class Judge(NamedTuple):
 
     def accepts(self, rows: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
         """Their scores, (R,), and which of them keep the rules, reach the goal and are not below the floor."""
-        scores = self.score(rows)
-        valid = self.space.allowed(rows) & self.goal.reached(scores)
+        if self.space.consequences is None:
+            scores = self.score(rows)
+            valid = self.space.allowed(rows) & self.goal.reached(scores)
+        else:
+            scores, _, allowed, reached = self(rows, people, whose)
+            valid = allowed & reached
         valid[valid] = self.objective.worth_of_pairs(rows[valid], people, whose[valid])
         return scores, valid
 

@@ -44,7 +44,7 @@ def _effects(judge: Judge, grid: Grid, person: Array, feature: Indices, steps: I
     """What moves (R,) of single features add, in all and for their cost, a row for each order, (2, R) or (4, R)."""
     people, whose = person[np.newaxis], np.zeros(len(feature), dtype=np.intp)
     rows = grid.moved_few(people, whose, feature[:, np.newaxis], steps[:, np.newaxis])
-    cost = np.maximum(judge.objective.cost.of_targets(rows, people, whose), FREE)
+    cost = np.maximum(judge.objective.costs(rows, people, whose), FREE)
     added = [log_odds(judge.score(rows)) - log_odds(judge.score(people))]
     improvement = judge.objective.improvement
     if improvement is not None:

@@ -7,7 +7,7 @@ trees, so that nothing between them is missed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ...tree_walk import Boxes
 from ...trees import Splits
 from ..contract import Array, Indices, Mask, Space
+from .followed_boxes import FollowedBoxes, Rejected
 
 MORE = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 """Shares of the change that is told, by which a person may do more."""
@@ -28,19 +29,18 @@ DIGITS = 3
 CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
-Rejected = Callable[[Boxes], Indices]
-"""The number, in each of B grids, of the first point that is rejected and that the rules allow; -1 for none, (B,)."""
-
 
 class Told(NamedTuple):
     """The numbers and levels of F features that P targets change, as raw values.
 
-    ``rows`` (P, D) are the encoded targets, ``column`` (F,) is the first column of each feature, ``own`` (P, F) are the
-    values of their people, and ``values`` (P, F) those of the targets. ``farthest`` (P, F) are the bounds in the same
-    directions; where a target ``changed`` (P, F) nothing, it is its own value.
+    ``people`` and ``rows`` (P, D) are they and the targets, encoded, ``column`` (F,) is the first column of each
+    feature, ``own`` (P, F) are the values of their people, and ``values`` (P, F) those of the targets. ``farthest``
+    (P, F) are the bounds in the same directions; where a target ``changed`` (P, F) nothing, it is its own value. What
+    only follows from changes is none.
     """
 
     space: Space
+    people: Array
     rows: Array
     column: Indices
     own: Array
@@ -56,10 +56,12 @@ class Told(NamedTuple):
         own, values = (_rounded(space, (space.low + each * space.scale)[..., column]) for each in (people, rows))
         is_number = np.bincount(space.feature_of, minlength=len(features)) == 1
         changed = is_number & (values != own)
+        if space.consequences is not None:
+            changed &= space.consequences.told(rows, people)[:, column]
         # To the bounds, beyond the largest change that is suggested: nobody is told of that.
         lowest, highest = space.ranges.lowest, space.ranges.highest
         farthest = np.where(values > own, np.maximum(highest, values), np.minimum(lowest, values))
-        return cls(space, rows, column, own, values, changed, np.where(changed, farthest, values))
+        return cls(space, people, rows, column, own, values, changed, np.where(changed, farthest, values))
 
     def towards(self, ends: Array, between: int, splits: Splits | None = None) -> Array:
         """The raw values (P, F, K) that are probed from the targets to the ends (P, F), the nearest first.
@@ -128,7 +130,7 @@ class Told(NamedTuple):
         # Points are rounded: many are the same, and from the end on all.
         last = 1 + (points != points[..., -1:]).sum(axis=2)
         size = np.where(together, last[owner], 1).max(axis=1, initial=1)
-        return rejected(self._boxes(points, owner, together - 1, size[:, np.newaxis]))
+        return self._first(self._boxes(points, owner, together - 1, size[:, np.newaxis]), rejected)
 
     def accepts_between(self, points: Array, rejected: Rejected) -> bool:
         """Whether a grid of rows from the single target to its ends is accepted, every change to an extent of its own.
@@ -150,7 +152,13 @@ class Told(NamedTuple):
             size.append(count + 1)
             chosen[feature, 1 : count + 1] = values[np.linspace(0, len(values) - 1, count).astype(np.intp)]
         grid = self._boxes(chosen[np.newaxis], np.zeros(1, np.intp), axis[np.newaxis], np.array([size]))
-        return rejected(grid).item() < 0
+        return self._first(grid, rejected).item() < 0
+
+    def _first(self, boxes: Boxes, rejected: Rejected) -> Indices:
+        """The first rejected point of each of some grids, (B,), with all that follows from what is done."""
+        if self.space.consequences is None:
+            return rejected(boxes)
+        return FollowedBoxes(boxes, self.people, self.changed, self.space.consequences).first_rejected(rejected)
 
     def _boxes(self, points: Array, owner: Indices, axis: Indices, size: Indices) -> Boxes:
         """Grids of raw points (P, F, K) beside the targets."""
@@ -171,7 +179,8 @@ def ends(told: Told, rejected: Rejected, splits: Splits | None = None) -> Mappin
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
     ``splits`` are those of the model, by encoded column.
     """
-    between = MANY if splits is None else FEW
+    # Where others follow, they come to splits of their own between those of the feature.
+    between = MANY if splits is None or told.space.consequences is not None else FEW
     (farthest,), (target,) = told.farthest.copy(), told.values
     _, together = told.groups
     for _ in range(CUTS):

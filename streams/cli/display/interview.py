@@ -41,12 +41,19 @@ def _dropped(_: Question) -> _Asked:
     return _Asked("is 0 in all of them one more category?", _YES_NO, offered)
 
 
+def _effects(question: Question) -> _Asked:
+    answers: dict[str, Answer] = {str(choice): choice for choice in question.choices}
+    offered = f"write {', '.join(map(str, question.choices))}; Enter leaves it open, and none follows"
+    return _Asked("when people change one of them, do the others follow, and which one is it?", answers, offered)
+
+
 _YES_NO: Mapping[str, Answer] = {"yes": True, "y": True, "no": False, "n": False}
 _KINDS: Mapping[str, Callable[[Question], _Asked]] = {
     "label": _label,
     "mutable": _mutable,
     "not_given": _not_given,
     "dropped": _dropped,
+    "effects": _effects,
 }
 
 

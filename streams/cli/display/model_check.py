@@ -70,7 +70,7 @@ def _lines(checked: CheckedModel) -> list[str]:
         lines.append(f"the look at the open options under {now} is not finished: it may still end some of them")
     if checked.honours:
         lines.append("the program honours its promises: these people are judged by older models until they expire")
-    return lines
+    return [*lines, *checked.doubts]
 
 
 def _table(checked: CheckedModel) -> Table:

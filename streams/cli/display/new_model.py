@@ -15,6 +15,7 @@ from ....agents.promises import whole_percent
 from ....agents.scores import rounded_down
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED, LASTING, MANY_CHANGES, advice, broken_in_data
+from ...programs import effects
 from ...programs.bundle.manifest import MANIFEST, Manifest
 from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
@@ -40,6 +41,9 @@ IN_WORDS = (
     PROMISED,
     PREFIX,
     FACTS,
+    effects.BROKEN,
+    effects.UNDEFINED,
+    effects.AGAINST,
 )
 """Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
@@ -75,6 +79,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
         *_served(manifest, spec),
         *_lasting(manifest),
         *_instances(manifest, spec),
+        *effects.fitted_in_words(spec, manifest.effects),
         *_left_out(spec),
         f"manifest: {output / MANIFEST}",
     )
@@ -83,7 +88,7 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.out(line, highlight=False)
-    for line in protected_in_words(manifest.metrics):
+    for line in (*protected_in_words(manifest.metrics), *effects.doubts_in_words(manifest.metrics, manifest.effects)):
         tell(f"warning: {line}")
     if _serves_nobody(manifest):
         where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"

@@ -1,7 +1,7 @@
 """Settlement: a person who was promised something comes back.
 
 An option is done when each of its features has changed at least as far as its target. Other features may have changed
-too.
+too, and what follows from the changes may be other than told.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOp
     values = program.codec.read(promise.features)
     assert not isinstance(values, Problem), "these features have been read before"
     person, targets = program.codec.encode_read([values]), rows_of(promise.options)
+    targets = program.told(np.repeat(person, len(targets), axis=0), targets)
     direction = np.sign(targets - person)
     reached = reaches_target(row, targets, direction).all(axis=1)
     return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]

@@ -22,12 +22,12 @@ RETURNED: Final = ""
 """The ``event`` of ``Acting`` that a return let see."""
 
 
-def changed_columns(person: Array, target: Array) -> bytes:
+def changed_columns(person: Array, target: Array, program: Program) -> bytes:
     """What an option asks for, as its case keeps it: column, target and direction of each encoded column that changes.
 
-    ``person`` and ``target`` are encoded, (D,).
+    ``person`` and ``target`` are encoded, (D,). What only follows is not asked for.
     """
-    changed = np.flatnonzero(person != target)
+    changed = np.flatnonzero(person != program.told(person[np.newaxis], target[np.newaxis])[0])
     rows = np.stack([changed, target[changed], np.sign(target - person)[changed]], axis=1)
     return rows.astype(np.float64).tobytes()
 

@@ -92,6 +92,15 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class FittedEffect(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """An effect of the spec as it was fitted: raw, in units of ``to`` for one unit of ``from``."""
+
+    from_: Name
+    to: Name
+    slope: float
+    deviation: float
+
+
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The content of a bundle. ``columns`` are the encoded columns that the model was fitted on, in order.
 
@@ -100,9 +109,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``reference``. ``margin`` is the one at which retrained models accept the options too (``training/margin.py``).
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
-    ``improvement`` says which changes help (``agents/improvement/``). ``baseline`` is what people of the data whom the
-    model approves are typically like (``baseline.py``). ``verifier`` belongs to a former choice and is
-    not read.
+    ``improvement`` says which changes help (``agents/improvement/``), and ``effects`` are those of the spec, as fitted.
+    ``baseline`` is what people of the data whom the model approves are typically like (``baseline.py``). ``verifier``
+    belongs to a former choice and is not read.
     """
 
     format: Literal[1] = 1
@@ -118,6 +127,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     verifier: Raw | UnsetType = UNSET
     retrains: BundleFile | UnsetType = UNSET
     promise_calibration: PromiseCalibration | UnsetType = UNSET
+    effects: tuple[FittedEffect, ...] | UnsetType = UNSET
     goal_policy: BundleFile | UnsetType = UNSET
     improvement: ImprovementFile | UnsetType = UNSET
     onnx: OnnxScore | UnsetType = UNSET

@@ -21,8 +21,8 @@ from ...errors import ModelError, UsageError, one_line
 from ..models.scoring import DecisionModel
 from .baseline import baseline_of
 from .improvement import FittedImprovement, dump_improvement
-from .manifest import MANIFEST, BundleFile, FeatureColumn, ImprovementFile, Manifest, PromiseCalibration
-from .model_files import model_file
+from .manifest import MANIFEST, BundleFile, FeatureColumn, FittedEffect, ImprovementFile, Manifest, PromiseCalibration
+from .model_files import ModelFile, model_file
 from .population import population_of
 from .raw_rows import write_rows
 from .retrains import dump_retrains
@@ -53,6 +53,7 @@ def write_bundle(
     retrains: Sequence[DecisionModel] = (),
     promise_calibration: PromiseCalibration | UnsetType = UNSET,
     goal_policy: bytes | None = None,
+    effects: tuple[FittedEffect, ...] | UnsetType = UNSET,
     improvement: FittedImprovement | None = None,
     approved: Rows = (),
 ) -> Manifest:
@@ -62,14 +63,12 @@ def write_bundle(
     (``model_files.py``). ``instances`` are raw rows that the model accepts, kept where the spec's generator uses them,
     and ``reference`` raw rows of the population, of which quantiles are kept. ``retrains`` are models of resamples of
     its data, ``goal_policy`` is the content of a file that ``goal_policy.py`` loads, ``improvement`` says whether
-    changes help. ``approved`` are raw rows that the model approves: the baseline of reasons is kept. Raises
-    ``UsageError`` when the folder cannot be written, ``ModelError`` when a model could not be loaded again.
+    changes help, and ``effects`` what follows from them. ``approved`` are raw rows that the model approves: the
+    baseline of reasons is kept. Raises ``UsageError`` when the folder cannot be written, ``ModelError`` when a model
+    could not be loaded again.
     """
     types, features = {each.name: each.type for each in spec.features}, tuple(map(FeatureColumn.of, spec.features))
-    try:
-        model, again = model_file(estimator, len(columns)), dump_retrains(retrains) if retrains else None
-    except ValueError as error:
-        raise ModelError(f"{folder}: {error}") from None
+    model, again = _model_files(folder, estimator, len(columns), retrains)
     contents: dict[str, bytes] = {}
 
     def kept(name: str, content: bytes) -> BundleFile:
@@ -91,6 +90,7 @@ def write_bundle(
         promise_calibration=promise_calibration,
         goal_policy=UNSET if goal_policy is None else kept("goal.npz", goal_policy),
         improvement=UNSET if improvement is None else _improvement_file(improvement, kept),
+        effects=effects,
         onnx=model.onnx,
         baseline=baseline_of(approved, features) or UNSET,
         margin=margin,
@@ -99,6 +99,16 @@ def write_bundle(
     )
     _write_folder(folder, contents, manifest)
     return manifest
+
+
+def _model_files(
+    folder: Path, estimator: Any, columns: int, retrains: Sequence[DecisionModel]
+) -> tuple[ModelFile, bytes | None]:
+    """The file of a model, and that of its retrains, where it has some."""
+    try:
+        return model_file(estimator, columns), dump_retrains(retrains) if retrains else None
+    except ValueError as error:
+        raise ModelError(f"{folder}: {error}") from None
 
 
 def _improvement_file(fitted: FittedImprovement, kept: Callable[[str, bytes], BundleFile]) -> ImprovementFile:

@@ -187,7 +187,7 @@ def _asked(
 
     def cheapest(proposals: Proposals) -> Offer:
         whose, targets = unsaved.best_options(proposals, people, 1)
-        costs = unsaved.objective.cost.of_targets(targets, people, whose)
+        costs = unsaved.objective.costs(targets, people, whose)
         return Offer(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)

@@ -23,7 +23,7 @@ class Offered(NamedTuple):
 def offered_to(people: Floats, unsaved: UnsavedProgram, vetting: Vetting, most: int | None = None) -> Offered:
     """The best options of people (n, D), at most ``most`` of each, by default as many as the spec allows."""
     whose, targets = unsaved.best_options(vetting.propose(people), people, most or unsaved.policy.options)
-    return Offered(whose, targets, unsaved.objective.cost.of_targets(targets, people, whose))
+    return Offered(whose, targets, unsaved.objective.costs(targets, people, whose))
 
 
 def lasting_share(people: Floats, offered: Offered, others: Sequence[Score], threshold: float) -> float | None:

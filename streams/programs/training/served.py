@@ -112,7 +112,7 @@ def only_ways(spec: ProgramSpec, unsaved: UnsavedProgram, proposals: Proposals, 
     """The share of people (n, D) all of whose options change a feature, by feature; those of nobody are left out."""
     whose = proposals.people
     of_feature = np.eye(len(spec.features), dtype=bool)[unsaved.space.feature_of]
-    changed = ((proposals.targets != people[whose]) @ of_feature).astype(bool)
+    changed = ((unsaved.objective.acted(proposals.targets, people[whose]) != people[whose]) @ of_feature).astype(bool)
     needed = np.array([changed[whose == person].all(axis=0) for person in np.unique(whose).tolist()])
     shares = needed.sum(axis=0) / len(people) if len(needed) else np.zeros(len(spec.features))
     return {ONLY_WAY + spec.features[at].name: shares.item(at) for at in np.flatnonzero(shares).tolist()}

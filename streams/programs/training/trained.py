@@ -30,6 +30,7 @@ from ..models.scoring import DecisionModel, score_of_options
 from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
 from ..published_rows import copies_rows, fewest_alike
+from .effects import fit_effects
 from .improvement import fit_improvement, measured_improvement
 from .label_fit import clearly, fit_of
 from .lasting import measure_lasting
@@ -111,6 +112,7 @@ def write_trained(
     spec, table, split = trained.loaded.spec, trained.table, trained.split
     known = ModelFacts(trained.model)
     check_first(known, trained.loaded)
+    following = fit_effects(trained.csv, spec, table, split.population)
     usable = accepted_rows(trained)
     instances = usable[: spec.candidates]
     alike = {ALIKE: float(fewest_alike(instances, table.rows))} if copies_rows(spec) else {}
@@ -119,7 +121,7 @@ def write_trained(
     population = trained.raw(split.population[:REFERENCE_ROWS])
     with threadpool_limits(1):
         prior = fit_improvement(spec, table.X[split.helping], table.labels[split.helping], seed)
-    unsaved = unsaved_program(trained.codec, trained.model.score, instances, population, prior)
+    unsaved = unsaved_program(trained.codec, trained.model.score, instances, population, prior, following.effects)
     samples: Samples | None = None
     if spec.policy.objective != "cost" or spec.policy.lasting is not None:
         samples = trained.samples()
@@ -144,9 +146,10 @@ def write_trained(
         retrains=samples.retrains,
         promise_calibration=share.calibration,
         goal_policy=goal_policy,
+        effects=following.effects,
         improvement=measured_improvement(prior, table.X[split.held_out], table.labels[split.held_out]),
         approved=trained.raw(split.unseen[trained.approves(split.unseen)]),
-        metrics=_quality(trained) | {"instances": len(usable)} | measured | share.metrics | alike,
+        metrics=_quality(trained) | {"instances": len(usable)} | measured | share.metrics | alike | following.metrics,
     )
 
 

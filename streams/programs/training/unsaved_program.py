@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from ....agents.candidates import CandidateGenerator, Proposals, Space, Vetting
@@ -14,6 +15,8 @@ from ....agents.improvement import Improvement
 from ....agents.objective import Objective
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import Policy
+from ..consequences import consequences_of
+from ..effects import Fitted
 from ..objective import generator_of, nu_of, objective_of, vetting_of
 from ..program import Features, cost_of
 from ..space import space_of
@@ -53,7 +56,8 @@ class UnsavedProgram(NamedTuple):
         """The number of features that each of these options changes, (m,)."""
         feature_of = self.space.feature_of
         of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
-        return np.asarray(((targets != people[whose]) @ of_feature).sum(axis=1))
+        does = self.objective.acted(targets, people[whose])
+        return np.asarray(((does != people[whose]) @ of_feature).sum(axis=1))
 
 
 def unsaved_program(
@@ -62,9 +66,12 @@ def unsaved_program(
     instances: Sequence[Features],
     reference: Sequence[Features],
     improvement: Improvement | None = None,
+    effects: Fitted = UNSET,
 ) -> UnsavedProgram:
-    """The program of a codec's spec; ``instances`` and ``reference`` are the raw rows of its bundle."""
-    spec, space = codec.spec, space_of(codec)
-    objective = objective_of(spec, cost_of(codec, reference), nu_of(spec, codec.dimension), improvement, score)
+    """The program of a codec's spec; ``instances`` and ``reference`` are the raw rows of its bundle, ``effects`` those
+    that were fitted."""
+    spec, consequences = codec.spec, consequences_of(codec, effects)
+    space, cost, nu = space_of(codec, consequences), cost_of(codec, reference), nu_of(spec, codec.dimension)
+    objective = objective_of(spec, cost, nu, improvement, score, consequences)
     generator = generator_of(spec.policy, space, codec.encode_many(instances), objective)
     return UnsavedProgram(generator, space, objective, score, spec.model.threshold, spec.policy)

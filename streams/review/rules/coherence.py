@@ -57,8 +57,8 @@ def leaves_total(evidence: Evidence) -> Iterator[Finding]:
             continue
         [(words, count)] = broken.most_common(1)
         text = (
-            f"{name}: {count} of {len(changes)} options change it, and {words}: write `mutable: none`, or take one of "
-            "them out of the features"
+            f"{name}: {count} of {len(changes)} options change it, and {words}: say in `effects` or `computed` what "
+            "follows, write `mutable: none`, or take one of them out of the features"
         )
         yield Finding(("features", evidence.number_of(name), "mutable"), count / len(changes), text, name)
 
@@ -68,7 +68,7 @@ def _count(relation: Relation, evidence: Evidence, changes: Iterable[ToldChange]
     count = 0
     for person, option, _ in changes:
         before = {name: _number(value) for name, value in evidence.people[person].items()}
-        after = before | {change.feature: _number(change.target) for change in option.changes}
+        after = before | {name: _number(value) for name, value in option.after.items()}
         count += relation.is_broken(before, after)
     return count
 

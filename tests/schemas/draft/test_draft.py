@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from onward.schemas.computed import expression
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.bounds import outward
 from onward.schemas.draft.labels import label_value
@@ -402,7 +403,16 @@ def test_a_pair_is_no_constraint_after_one_row_breaks_it_or_where_there_are_few_
     assert parsed(draft_spec(written(tmp_path, few, label[:60]), "y")).constraints == Constraints()
 
 
-def test_a_column_that_follows_from_another_is_left_out(tmp_path):
+def computed(draft):
+    """The computed features of a draft, which nobody changes themselves, and of which none is left out."""
+    spec = parsed(draft)
+    assert {feature.mutable for feature in spec.features if feature.name in spec.computed} <= {"none"}
+    assert not draft.left_out
+    assert not set(spec.computed) & set(draft.undecided)
+    return spec.computed
+
+
+def test_a_column_that_follows_from_another_is_computed(tmp_path):
     generator, quality, label = people()
     months = [generator.randint(1, 90) for _ in quality]
     columns = {
@@ -414,13 +424,36 @@ def test_a_column_that_follows_from_another_is_left_out(tmp_path):
         "not_rare": [int(i != 77) for i in range(ROWS)],
     }
     columns["days"] = [n if n == 10**9 else generator.randrange(90) for n in columns["hours"]]
-    left_out = draft_spec(written(tmp_path, columns, label), "y").left_out
-    because = "in every row: changed alone, it would fit nobody"
-    assert left_out == {
-        "term": f"it is 12 times 'seniority' - 12 {because}",
-        "term_days": f"it is 360 times 'seniority' - 360 {because}",
-        "not_rare": f"it is -1 times 'rare' + 1 {because}",
+    draft = draft_spec(written(tmp_path, columns, label), "y")
+    assert computed(draft) == {
+        "term": "seniority * 12 - 12",
+        "term_days": "seniority * 360 - 360",
+        "not_rare": "rare * -1 + 1",
     }
+    assert re.search(r"name: term, .*mutable: none}  # guess: it is 12 times 'seniority' - 12 in every row", draft.text)
+
+
+def test_a_personal_column_that_follows_from_another_is_left_out_with_what_follows_from_it(tmp_path):
+    generator, quality, label = people()
+    columns = {
+        "born_before": [generator.randint(1, 90) for _ in quality],
+        "spare": [generator.randint(1, 90) for _ in quality],
+    }
+    columns["age"] = [2 * n for n in columns["born_before"]]
+    columns["portion"] = [a + b for a, b in zip(columns["age"], columns["spare"], strict=True)]
+    draft = draft_spec(written(tmp_path, columns, label), "y", decisions(spare="up"))
+    assert not set(draft.left_out) & set(parsed(draft).computed)
+    for formula in parsed(draft).computed.values():
+        assert not set(draft.left_out) & set(expression(formula).names)
+
+
+def test_no_answer_opens_a_computed_feature(tmp_path):
+    columns = {name: derived()[name] for name in ("asked", "gross", "portion")}
+    said = decisions(portion="up", asked="up")
+    draft = draft_spec(written(tmp_path, columns, people()[2]), "y", said)
+    assert computed(draft) == {"portion": "asked / gross"}
+    [line] = said.unused()
+    assert line.startswith("mutable.portion: not taken: it is 'asked' / 'gross' in every row")
 
 
 def derived(rows=ROWS):
@@ -438,15 +471,14 @@ def derived(rows=ROWS):
     return columns
 
 
-FITS_NOBODY = ": changed alone, it would fit nobody"
 DERIVED = {
-    "portion": f"it is 'asked' / 'gross' in every row{FITS_NOBODY}",
-    "crowding": f"it is 'items' / 'rooms' in every row{FITS_NOBODY}",
-    "cost": f"it is 'gross' * 'items' in every row{FITS_NOBODY}",
-    "spent": f"it is 'asked' + 'rooms' in every row{FITS_NOBODY}",
-    "spare": f"it is 'rooms' - 'items' in every row{FITS_NOBODY}",
-    "is_large": f"it is 1 exactly where 'asked' is at least 30{FITS_NOBODY}",
-    "is_small": f"it is 1 exactly where 'rooms' is below 50{FITS_NOBODY}",
+    "portion": "asked / gross",
+    "crowding": "items / rooms",
+    "cost": "gross * items",
+    "spent": "asked + rooms",
+    "spare": "rooms - items",
+    "is_large": "asked >= 30",
+    "is_small": "rooms < 50",
 }
 
 
@@ -463,21 +495,20 @@ def rounded(value, places):
 @pytest.mark.parametrize(
     ("made", "formula"),
     [
-        (times(lambda one, other: one / other, 100), "'debts' / 'income' * 100"),
-        (times(lambda one, other: one / other, 1200), "'debts' / 'income' * 1200"),
-        (times(lambda one, other: one * other, 0.01), "'debts' * 'income' * 0.01"),
-        (times(lambda one, other: -one * other, 12), "'debts' * 'income' * -12"),
+        (times(lambda one, other: one / other, 100), "debts / income * 100"),
+        (times(lambda one, other: one / other, 1200), "debts / income * 1200"),
+        (times(lambda one, other: one * other, 0.01), "debts * income * 0.01"),
+        (times(lambda one, other: -one * other, 12), "debts * income * -12"),
     ],
 )
-def test_a_ratio_or_product_times_a_constant_is_left_out(tmp_path, made, formula, places):
+def test_a_ratio_or_product_times_a_constant_is_computed(tmp_path, made, formula, places):
     generator, quality, label = people()
     columns = {"debts": [generator.randint(0, 900) for _ in quality]}
     columns["income"] = [generator.randint(100, 900) for _ in quality]
     columns["known"] = [made(one, other, places) for one, other in zip(*columns.values(), strict=True)]
-    left_out = draft_spec(written(tmp_path, columns, label), "y").left_out
-    assert left_out == {"known": f"it is {formula} in every row{FITS_NOBODY}"}
+    assert computed(draft_spec(written(tmp_path, columns, label), "y")) == {"known": formula}
     columns["known"][7] += 10**6
-    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+    assert not computed(draft_spec(written(tmp_path, columns, label), "y"))
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -486,37 +517,31 @@ def test_numbers_that_have_nothing_to_do_with_each_other_make_none(tmp_path, see
     generator, _, label = people(seed)
     kinds = (generator.randint, lambda low, high: round(generator.lognormvariate(3, high / low), places))
     columns = {f"c{n}": [kinds[n % 2](10, 12 + 4 * n) for _ in label] for n in range(12)}
-    assert not [
-        reason
-        for reason in draft_spec(written(tmp_path, columns, label), "y").left_out.values()
-        if FITS_NOBODY in reason
-    ]
+    assert not parsed(draft_spec(written(tmp_path, columns, label), "y")).computed
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_column_that_two_others_make_or_a_number_flags_is_left_out_whatever_the_order(tmp_path, reverse):
+def test_a_column_that_two_others_make_or_a_number_flags_is_computed_whatever_the_order(tmp_path, reverse):
     columns = dict(sorted(derived().items(), reverse=reverse))
-    assert draft_spec(written(tmp_path, columns, people()[2]), "y").left_out == DERIVED
+    assert computed(draft_spec(written(tmp_path, columns, people()[2]), "y")) == DERIVED
 
 
-def test_columns_derived_from_one_another_are_not_all_left_out(tmp_path):
+def test_columns_derived_from_one_another_are_not_all_computed(tmp_path):
     columns = derived()
     columns = {name: columns[name] for name in ("asked", "gross", "portion")}
     columns["gross"] = [float(value) + 0.5 for value in columns["gross"]]
     columns["asked"] = [a * b for a, b in zip(columns["gross"], columns["portion"], strict=True)]
     for names in (["asked", "gross", "portion"], ["portion", "gross", "asked"]):
         draft = draft_spec(written(tmp_path, {name: columns[name] for name in names}, people()[2]), "y")
-        assert list(draft.left_out) == ["portion"]
+        assert computed(draft) == {"portion": "asked / gross"}
 
 
-def test_what_follows_from_a_derived_column_is_left_out_too(tmp_path):
+def test_what_follows_from_a_derived_column_is_computed_too(tmp_path):
     columns = {name: derived()[name] for name in ("asked", "gross")}
     columns["total"] = [one + other for one, other in zip(*columns.values(), strict=True)]
     columns["share"] = [one / total for one, total in zip(columns["asked"], columns["total"], strict=True)]
-    assert draft_spec(written(tmp_path, columns, people()[2]), "y").left_out == {
-        "share": f"it is 'asked' / 'total' in every row{FITS_NOBODY}",
-        "total": f"it is 'asked' + 'gross' in every row{FITS_NOBODY}",
-    }
+    draft = draft_spec(written(tmp_path, columns, people()[2]), "y")
+    assert computed(draft) == {"total": "asked + gross", "share": "asked / total"}
 
 
 def test_a_column_is_no_derived_one_after_one_row_breaks_it_or_where_there_are_few_rows(tmp_path):
@@ -525,9 +550,9 @@ def test_a_column_is_no_derived_one_after_one_row_breaks_it_or_where_there_are_f
         columns[name][7] += 1000
     for name in ("is_large", "is_small"):
         columns[name] = [1 - value if i == 7 else value for i, value in enumerate(columns[name])]
-    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+    assert not computed(draft_spec(written(tmp_path, columns, label), "y"))
     few = {name: values[:60] for name, values in derived().items()}
-    assert not draft_spec(written(tmp_path, few, label[:60]), "y").left_out
+    assert not computed(draft_spec(written(tmp_path, few, label[:60]), "y"))
 
 
 def test_what_rarely_counts_makes_no_derived_column(tmp_path):
@@ -540,7 +565,7 @@ def test_what_rarely_counts_makes_no_derived_column(tmp_path):
         "both": [a + b for a, b in zip(bills, rare, strict=True)],
         "seldom": [int(value >= 890) for value in bills],
     }
-    assert not draft_spec(written(tmp_path, columns, label), "y").left_out
+    assert not computed(draft_spec(written(tmp_path, columns, label), "y"))
 
 
 UNWANTED_NAMES = (

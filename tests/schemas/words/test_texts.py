@@ -119,3 +119,12 @@ def test_every_language_of_ours_has_all_sentences_with_the_same_places(tag):
     assert {name: set(placeholders(text)) for name, text in theirs.items()} == {
         name: set(placeholders(text)) for name, text in ours.items()
     }
+
+
+def test_what_follows_is_a_sentence_of_its_own_and_what_has_no_words_is_left_out():
+    follows = [replace(MORE, current=1999.5, target=2350.123456), Change("age", 40, 41)]
+    alone = TEXTS.option([MORE])["en"]
+    both = TEXTS.option([MORE], UNSET, follows)["en"]
+    assert both.startswith(f"{alone} What follows: ")
+    assert both.count("What follows") == 1
+    assert "2,350.12" in both

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import random
@@ -17,6 +18,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.cli import main
 from onward.streams.cli import spec as spec_command
+from onward.streams.cli.display.interview import Interview
 from onward.streams.cli.display.read_progress import LineProgress
 
 ROOT = Path(__file__).parents[3]
@@ -87,6 +89,27 @@ def test_a_terminal_is_asked_and_the_answers_draft_it_again_without_one(tmp_path
     assert main([*arguments, "--output", str(again)]) == 0
     assert again.read_text() == spec.read_text()
     assert str(answers) not in capsys.readouterr().err
+
+
+def test_measures_that_go_together_are_asked_about_once_they_may_change(tmp_path, capsys, monkeypatch):
+    generator = random.Random(4)
+    rows = ["pay_3m,pay_12m,hired"]
+    for _ in range(PEOPLE):
+        quality = generator.gauss(0, 1)
+        cells = round(5000 + 900 * quality), round(5000 + 900 * quality + generator.gauss(0, 90)), int(quality > 0.3)
+        rows.append(",".join(map(str, cells)))
+    (tmp_path / "jobs.csv").write_text("\n".join([*rows, ""]))
+    answers, spec = tmp_path / "answers.yaml", tmp_path / "spec.yaml"
+    answers.write_text("label: {hired: 1}\nmutable: {pay_3m: up, pay_12m: up}\n")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("pay_1m\npay_12m\n"))
+    drafted = (tmp_path / "jobs.csv", "hired", spec, answers, Interview())
+    assert spec_command.draft(*drafted) == 0
+    told = capsys.readouterr().err
+    assert "pay_3m: when people change one of them, do the others follow, and which one is it?" in told
+    assert "write pay_3m, pay_12m, none; Enter leaves it open" in told
+    assert "'pay_1m' is none of them" in told
+    assert load_spec(spec).spec.effects == (("pay_12m", "pay_3m"),)
+    assert '  "pay_3m": "pay_12m"' in answers.read_text()
 
 
 def test_who_ends_the_questions_leaves_the_rest_undecided(tmp_path):

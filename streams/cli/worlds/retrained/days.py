@@ -238,4 +238,4 @@ def _count(parts: Mapping[str, Sequence[object]]) -> int:
 
 
 def _targets(option: Option) -> Features:
-    return {change.feature: change.target for change in option.changes}
+    return option.after

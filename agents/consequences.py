@@ -1,0 +1,299 @@
+"""What follows from what people do: features that move when others are moved.
+
+A person who changes some features keeps what is their own of every other one (abduction); the change is carried through
+(action); and what follows from it is added (prediction). So the state after a change tells what was done, and the other
+way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import Array, Indices, Mask
+
+Formula = Callable[[Sequence[Array]], Array]
+"""The raw values (n,) of a feature from those of its parents, (n,) each; NaN where it has none."""
+
+
+class Link(NamedTuple):
+    """How the feature ``child`` follows its ``parents`` (p,), all of them numbers of features.
+
+    It moves by ``slopes`` (p,), raw, for one unit of each parent, with the standard ``deviations`` (p,) between people.
+    One that is computed has a ``formula`` of its parents instead.
+    """
+
+    child: int
+    parents: Sequence[int]
+    slopes: Sequence[float] = ()
+    deviations: Sequence[float] = ()
+    formula: Formula | None = None
+
+
+class Encoding(NamedTuple):
+    """The encoded column of each of F features, and the raw value ``low + x scale`` with so many ``digits``, (F,)."""
+
+    column: Indices
+    low: Array
+    scale: Array
+    digits: Sequence[int]
+
+
+class Examined(NamedTuple):
+    """What is seen of R states in which people will be.
+
+    ``acted`` (R, D) are the rows of who changes alone what the person does. ``short`` (R, D) are the states where
+    what follows moves by one deviation less. ``sound`` (R,) are those that people can be told: what follows is defined
+    and within its bounds, nothing that is computed is moved, and no action goes against the change that is told.
+    """
+
+    acted: Array
+    short: Array
+    sound: Mask
+
+
+class Consequences:
+    r"""The states in which people will be after what they do, and what they do to be in a state.
+
+    In raw units, in the order of the graph, with the slopes $b_{pj}$ of the parents $p$ of a feature $j$,
+
+    $$x'_j = x_j + a_j + \sum_p b_{pj} (x'_p - x_p)$$
+
+    where $a_j$ is what the person does. The sum is rounded to the digits of the feature, so that $a_j$ follows from
+    $x'$ exactly. Of a computed feature the sum is $f(x') - f(x)$, and $a_j$ is 0.
+
+    Parameters
+    ----------
+    links
+        The features that follow others, in any order.
+    encoding
+        How features are encoded; those of links have a column each.
+
+    Raises
+    ------
+    ValueError
+        Where features follow each other in a cycle, or one stands in two links.
+
+    Examples
+    --------
+    Savings of 2 more lower the debts by 1.
+
+    >>> encoding = Encoding(np.arange(2), np.zeros(2), np.ones(2), [0, 0])
+    >>> consequences = Consequences([Link(1, [0], [-0.5], [0.25])], encoding)
+    >>> people, told = np.array([[3.0, 4.0]]), np.array([[5.0, 4.0]])
+    >>> consequences.after(told, people)
+    array([[5., 3.]])
+    >>> consequences.actions(np.array([[5.0, 3.0]]), people)
+    array([[5., 4.]])
+
+    References
+    ----------
+    Karimi, A.-H., Schölkopf, B. and Valera, I. (2021). Algorithmic Recourse: from Counterfactual Explanations to
+    Interventions. FAccT. Equation 6: the additive noise of each person is kept.
+    """
+
+    def __init__(self, links: Sequence[Link], encoding: Encoding) -> None:
+        self.links = _ordered(links)
+        numbers = sorted({each for link in self.links for each in (link.child, *link.parents)})
+        place = {feature: number for number, feature in enumerate(numbers)}
+        self.features: Indices = np.array(numbers, dtype=np.intp)
+        """The numbers (K,) of the features that follow others, or that others follow."""
+        self.followers: Indices = np.array([link.child for link in self.links], dtype=np.intp)
+        """The numbers of those that follow others, in the order of the graph."""
+        self._column = encoding.column[self.features]
+        self._low, self._scale = (each[self._column, np.newaxis] for each in (encoding.low, encoding.scale))
+        self._unit = 10.0 ** np.maximum(np.array(encoding.digits)[self.features], 0)[:, np.newaxis]
+        self._levels = list(_levels(self.links, place, self._unit))
+        self._short = [level.shortened() for level in self._levels]
+        moving = {each for link in self.links for each in (*link.parents, *([link.child] if link.formula else []))}
+        self._moving = encoding.column[sorted(moving)]
+        self._computed = [place[link.child] for link in self.links if link.formula is not None]
+        self._child = np.array([place[link.child] for link in self.links], dtype=np.intp)
+        self.varies = any(any(link.deviations) for link in self.links)
+        """Whether people differ in what follows."""
+
+    def after(self, told: Array, people: Array) -> Array:
+        """The states (R, D) of people (R, D) who move the columns in which ``told`` (R, D) differs to what it says."""
+        rows = self._moved(told, people)
+        if len(rows) < len(told):
+            states = told.copy()
+            if len(rows):
+                states[rows] = self.after(told[rows], people[rows])
+            return states
+        own, values = self._raw(people), self._raw(told)
+        acted = told.T[self._column] != people.T[self._column]
+        self._carry(own, values, acted, self._levels)
+        return self._encoded(told, own, values, ~acted)
+
+    def actions(self, states: Array, people: Array) -> Array:
+        """The rows (R, D) of people (R, D) who change alone what they do to be in the ``states`` (R, D)."""
+        own, values = self._raw(people), self._raw(states)
+        return self._acted(states, people, own, self._done(own, values))
+
+    def told(self, states: Array, people: Array) -> Mask:
+        """Which columns of ``states`` (R, D) differ from people's (R, D) by something that they do, (R, D)."""
+        return np.asarray(self.actions(states, people) != people)
+
+    def of_actions(self, acted: Array, people: Array) -> Array:
+        """The states (R, D) after what people (R, D) do, of rows (R, D) that change alone what they do."""
+        own, does = self._raw(people), self._raw(acted)
+        values = does.copy()
+        for level in self._levels:
+            j = level.child
+            values[j] = _rounded(does[j] + level.follows(own, values), level.unit)
+        return self._encoded(acted, does, values, np.ones(values.shape, np.bool_))
+
+    def examined(self, states: Array, people: Array, lowest: Array, highest: Array) -> Examined:
+        """What is seen of states (R, D) of people (R, D), with the bounds ``lowest`` and ``highest`` (F,), raw."""
+        rows = self._moved(states, people)
+        if len(rows) < len(states):
+            return self._examined_some(rows, states, people, lowest, highest)
+        own, values = self._raw(people), self._raw(states)
+        done = self._done(own, values)
+        sound: Mask = np.asarray(~np.isnan(done).any(axis=0))
+        for j in self._computed:
+            sound &= done[j] == 0.0
+        child, feature = self._child, self.features[self._child]
+        after, moves, does = values[child], values[child] - own[child], done[child]
+        within = (after >= lowest[feature, np.newaxis]) & (after <= highest[feature, np.newaxis])
+        sound &= ((within | (moves == 0.0)) & ((does == 0.0) | (does * moves > 0.0))).all(axis=0)
+        acted = self._acted(states, people, own, done)
+        return Examined(acted, self._shortened(states, own, values, done), sound)
+
+    def _examined_some(self, rows: Indices, states: Array, people: Array, lowest: Array, highest: Array) -> Examined:
+        """The same where nothing follows but in these rows."""
+        sound = np.ones(len(states), np.bool_)
+        if not len(rows):
+            return Examined(states, states, sound)
+        some = self.examined(states[rows], people[rows], lowest, highest)
+        acted, short = states.copy(), states.copy() if self.varies else states
+        acted[rows], sound[rows] = some.acted, some.sound
+        if self.varies:
+            short[rows] = some.short
+        return Examined(acted, short, sound)
+
+    def _moved(self, rows: Array, people: Array) -> Indices:
+        """The numbers of the rows (R, D) in which something moves that others follow, or that is computed."""
+        return np.flatnonzero((rows.T[self._moving] != people.T[self._moving]).any(axis=0))
+
+    def _shortened(self, states: Array, own: Array, values: Array, done: Array) -> Array:
+        if not self.varies:
+            return states
+        short = np.where(done != 0.0, values, own)
+        self._carry(own, short, done != 0.0, self._short)
+        return self._encoded(states, values, short, done == 0.0)
+
+    def _raw(self, rows: Array) -> Array:
+        """The raw values (K, R) of encoded rows (R, D)."""
+        return _rounded(self._low + rows.T[self._column] * self._scale, self._unit)
+
+    def _encoded(self, rows: Array, before: Array, values: Array, where: Mask) -> Array:
+        """Encoded rows (R, D) with these raw values (K, R), ``where`` they are others than ``before``."""
+        encoded, changed = rows.copy(), where & (values != before) & ~np.isnan(values)
+        own = np.where(changed, (values - self._low) / self._scale, rows.T[self._column])
+        encoded[:, self._column] = own.T
+        return encoded
+
+    def _carry(self, own: Array, values: Array, acted: Mask, levels: Sequence[_Level]) -> None:
+        """Put what follows into the raw ``values`` (K, R), where people have not ``acted`` (K, R) themselves.
+
+        What is not defined stays as it is.
+        """
+        for level in levels:
+            j = level.child
+            moved = _rounded(own[j] + level.follows(own, values), level.unit)
+            values[j] = np.where(acted[j] | np.isnan(moved), values[j], moved)
+
+    def _done(self, own: Array, values: Array) -> Array:
+        """What people do, raw (K, R), who have ``own`` values (K, R) and will have ``values``; NaN if not defined."""
+        done = _rounded(values - own, self._unit)
+        for level in self._levels:
+            j = level.child
+            done[j] = _rounded(values[j] - own[j] - level.follows(own, values), level.unit)
+        return done
+
+    def _acted(self, states: Array, people: Array, own: Array, done: Array) -> Array:
+        acted, child = states.copy(), self._child
+        does = np.where(np.isnan(done[child]), 0.0, done[child])
+        alone = (_rounded(own[child] + does, self._unit[child]) - self._low[child]) / self._scale[child]
+        acted[:, self._column[child]] = np.where(does == 0.0, people.T[self._column[child]], alone).T
+        return acted
+
+
+class _Level(NamedTuple):
+    """Features that follow others and not each other: their places ``child`` (c,) among K features.
+
+    ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer.
+    ``unit`` (c, 1) are the units in 1 to which raw values are rounded. One that is computed is alone, with a
+    ``formula``.
+    """
+
+    child: Indices
+    parents: Indices
+    slopes: Array
+    deviations: Array
+    unit: Array
+    formula: Formula | None
+
+    def follows(self, own: Array, values: Array) -> Array:
+        """By how much they follow, raw (c, R), rounded, of values (K, R) before and after; NaN if not defined."""
+        if self.formula is not None:
+            return _rounded(self._computed(self.formula, own, values), self.unit)
+        total = np.zeros((len(self.child), own.shape[1]))
+        for parent, slope in zip(self.parents.T, self.slopes.swapaxes(0, 1), strict=True):
+            total += slope * (values[parent] - own[parent])
+        return _rounded(total, self.unit)
+
+    def _computed(self, formula: Formula, own: Array, values: Array) -> Array:
+        parents = self.parents[0]
+        moved = (values[parents] != own[parents]).any(axis=0)
+        total = np.zeros((1, own.shape[1]))
+        if moved.any():
+            before, after = (formula([each[parent, moved] for parent in parents]) for each in (own, values))
+            total[0, moved] = after - before
+        return total
+
+    def shortened(self) -> _Level:
+        """The same with every slope one deviation nearer to 0, not beyond it."""
+        return self._replace(slopes=np.sign(self.slopes) * np.maximum(np.abs(self.slopes) - self.deviations, 0.0))
+
+
+def _levels(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> Iterator[_Level]:
+    """The links in levels: each after those of its parents."""
+    depth: dict[int, int] = {}
+    for link in links:
+        depth[link.child] = 1 + max(depth.get(parent, 0) for parent in link.parents)
+    for level in sorted(set(depth.values())):
+        own = [link for link in links if depth[link.child] == level]
+        groups = [[link for link in own if link.formula is None], *([link] for link in own if link.formula is not None)]
+        yield from (_level(group, place, unit) for group in groups if group)
+
+
+def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Level:
+    child = np.array([place[link.child] for link in links], dtype=np.intp)
+    shape = (len(links), max(len(link.parents) for link in links))
+    parents, numbers = np.zeros(shape, np.intp), np.zeros((2, *shape, 1))
+    for row, link in enumerate(links):
+        parents[row, : len(link.parents)] = [place[parent] for parent in link.parents]
+        numbers[0, row, : len(link.slopes), 0], numbers[1, row, : len(link.slopes), 0] = link.slopes, link.deviations
+    return _Level(child, parents, numbers[0], numbers[1], unit[child], links[0].formula)
+
+
+def _ordered(links: Sequence[Link]) -> Sequence[Link]:
+    """The links, each after those of its parents."""
+    left, ordered = {link.child: link for link in links}, list[Link]()
+    if len(left) < len(links):
+        raise ValueError("a feature follows others by two links")
+    while left:
+        free = [child for child, link in left.items() if not left.keys() & set(link.parents)]
+        if not free:
+            raise ValueError(f"features {sorted(left)} follow each other in a cycle")
+        ordered += [left.pop(child) for child in free]
+    return ordered
+
+
+def _rounded(values: Array, unit: NDArray[np.float64]) -> Array:
+    return np.asarray(np.rint(values * unit) / unit)

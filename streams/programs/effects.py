@@ -1,0 +1,89 @@
+"""The effects of a program: what its spec says of each, and else what training fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import UnsetType
+
+from ...schemas.effects import effects_of
+from ...schemas.spec import Effect, ProgramSpec
+from .bundle.manifest import FittedEffect
+
+Fitted = tuple[FittedEffect, ...] | UnsetType
+BROKEN, UNDEFINED = "computed_broken: ", "computed_undefined: "
+"""The beginnings of the metrics of a model that tell the shares of rows in which a computed feature is not what the
+spec says, or nothing at all; the feature's name follows."""
+AGAINST = "effect_against: "
+"""That of the slopes that were fitted where the spec's own have the other sign."""
+MOST_SHOWN = 10
+
+
+def effects_in_force(spec: ProgramSpec, fitted: Fitted) -> tuple[FittedEffect, ...]:
+    """The effects of a spec, each with a slope and a deviation: its own, else the fitted ones of a manifest.
+
+    Give a spec that ``lacking_effects`` has nothing to say of.
+    """
+    return tuple([effect for each in effects_of(spec) if (effect := _known(each, _by_edge(fitted))) is not None])
+
+
+def lacking_effects(spec: ProgramSpec, fitted: Fitted) -> str | None:
+    """The effects of which neither the spec nor a manifest has all, in words; None where there are none."""
+    known = _by_edge(fitted)
+    lacking = [f"{each.from_} -> {each.to}" for each in effects_of(spec) if _known(each, known) is None]
+    shown = ", ".join(lacking[:MOST_SHOWN]) + (", ..." if len(lacking) > MOST_SHOWN else "")
+    return shown or None
+
+
+def effect_name(effect: Effect | FittedEffect) -> str:
+    """An effect in words, and in the names of metrics."""
+    return f"{effect.from_} -> {effect.to}"
+
+
+def doubts_in_words(metrics: Mapping[str, float], fitted: Fitted) -> Iterator[str]:
+    """A line for each thing that a model's data say against what follows in its spec."""
+    slopes = {} if isinstance(fitted, UnsetType) else {effect_name(each): each.slope for each in fitted}
+    for metric, value in metrics.items():
+        if metric.startswith(AGAINST):
+            name = metric.removeprefix(AGAINST)
+            yield (
+                f"effect {name}: the spec says a slope of {slopes.get(name, 0.0):.4g}, and in the data it is "
+                f"{value:.4g}, the other way: the spec's counts, so be sure of it"
+            )
+        elif metric.startswith(BROKEN):
+            name = metric.removeprefix(BROKEN)
+            yield f"{name}: not what `computed` says in {share(value)} of the rows: correct the formula or these rows"
+        elif metric.startswith(UNDEFINED):
+            name = metric.removeprefix(UNDEFINED)
+            yield f"{name}: `computed` is not defined in {share(value)} of the rows, such as by a division by zero"
+
+
+def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:
+    """A line for each of the first effects of a model: how much follows, and how that differs between people."""
+    told = {(each.from_, each.to): each for each in effects_of(spec)}
+    found = () if isinstance(fitted, UnsetType) else fitted
+    for each in found[:MOST_SHOWN]:
+        source = "as the spec says" if told[each.from_, each.to].slope is not None else "fitted"
+        line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, give or take {each.deviation:.2g} ({source})"
+        yield line if each.deviation < abs(each.slope) else f"{line}: which way it goes is not sure of anybody"
+    if len(found) > MOST_SHOWN:
+        yield f"and {len(found) - MOST_SHOWN} more effects, in the manifest"
+
+
+def share(value: float) -> str:
+    """A share as a percentage, which is not 0 where the share is not."""
+    return f"{value:.1%}" if value >= 0.001 else "less than 0.1%"
+
+
+def _by_edge(fitted: Fitted) -> Mapping[tuple[str, str], FittedEffect]:
+    return {} if isinstance(fitted, UnsetType) else {(each.from_, each.to): each for each in fitted}
+
+
+def _known(effect: Effect, fitted: Mapping[tuple[str, str], FittedEffect]) -> FittedEffect | None:
+    """An effect with both numbers; None where one is not known."""
+    other = fitted.get((effect.from_, effect.to))
+    slope = effect.slope if effect.slope is not None or other is None else other.slope
+    deviation = effect.deviation if effect.deviation is not None or other is None else other.deviation
+    if slope is None or deviation is None:
+        return None
+    return FittedEffect(effect.from_, effect.to, slope, deviation)

@@ -1,0 +1,165 @@
+"""What follows from a change, as the rows of a data file tell it: the slopes of effects, and whether formulas hold.
+
+A slope is that of least squares of the child on all of its told parents together. Its deviation between people is the
+standard deviation of what the parents leave of the child, divided by that of the parent: at a correlation r with one
+parent it is |slope| sqrt(1/r^2 - 1). What the rows show is what goes together; an effect that they cannot show is told
+as a slope in the spec.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ....schemas.computed import expression
+from ....schemas.draft.columns import Floats
+from ....schemas.draft.derived import rounding_of
+from ....schemas.effects import effects_of
+from ....schemas.events import Value
+from ....schemas.spec import Effect, ProgramSpec
+from ....schemas.table import Table
+from ...errors import UsageError
+from ..bundle.manifest import FittedEffect
+from ..effects import AGAINST, BROKEN, UNDEFINED, effect_name, share
+
+Indices = NDArray[np.intp]
+
+FEWEST = 30
+"""Rows with all values from which slopes are fitted, for the first parent; each further one needs as many again."""
+MOST_BROKEN = 0.05
+"""The largest share of rows that may break a formula: mistakes of entry are fewer. A column that breaks it more often
+was made in another way, and people would be promised a value that they will not have."""
+CLEARLY = 2.0
+"""Standard errors from which a slope has a sign."""
+SAME = 1e-9
+"""A parent is a mixture of others where what these leave of it is a smaller share."""
+RELATIVE = 1e-6
+"""How far a number is off by the rounding of its parts, as a share of it."""
+
+
+class FittedEffects(NamedTuple):
+    """The effects of a spec; unset where it has none. The ``metrics`` say what the rows have against them."""
+
+    effects: tuple[FittedEffect, ...] | UnsetType
+    metrics: dict[str, float]
+
+
+def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> FittedEffects:
+    """The effects of a spec, fitted on some ``rows`` of a table, whose formulas are checked on all.
+
+    What the spec says itself counts, and is not fitted. Raises ``UsageError`` for a slope that the rows cannot tell,
+    and for a computed feature that too many of them break.
+    """
+    found: dict[tuple[str, str], FittedEffect] = {}
+    metrics = dict(_formulas(csv, spec, table))
+    parents: dict[str, list[Effect]] = {}
+    for effect in effects_of(spec):
+        parents.setdefault(effect.to, []).append(effect)
+    for own in parents.values():
+        with threadpool_limits(1):
+            fitted, against = _of_child(csv, own, table, rows)
+        found |= {(each.from_, each.to): each for each in fitted}
+        metrics |= against
+    ordered = tuple([found[effect.from_, effect.to] for effect in effects_of(spec)])
+    return FittedEffects(ordered or UNSET, metrics)
+
+
+def _of_child(
+    csv: Path, effects: Sequence[Effect], table: Table, rows: Indices
+) -> tuple[list[FittedEffect], Mapping[str, float]]:
+    """The effects on one child, and the fitted slopes of those whose own have the other sign."""
+    names = [*(effect.from_ for effect in effects), effects[0].to]
+    numbers = _given(table, names, rows)
+    fault = _cannot_tell(names, numbers)
+    if fault is not None:
+        if any(effect.slope is None or effect.deviation is None for effect in effects):
+            lacking = next(each for each in effects if each.slope is None or each.deviation is None)
+            raise UsageError(
+                f"{csv}: the effect {effect_name(lacking)} cannot be fitted: {fault}: give its `slope` and `deviation`"
+            )
+        return [_told(effect, effect.slope or 0.0, 0.0) for effect in effects], {}
+    centred = numbers - numbers.mean(axis=0)
+    x, y, sd = centred[:, :-1], centred[:, -1], centred[:, :-1].std(axis=0)
+    slopes, errors = _least_squares(x, y)
+    against = {
+        AGAINST + effect_name(effect): float(slope)
+        for effect, slope, error in zip(effects, slopes, errors, strict=True)
+        if effect.slope is not None and effect.slope * slope < 0 and abs(slope) > CLEARLY * error
+    }
+    is_open = np.array([effect.slope is None for effect in effects])
+    slopes = np.array([effect.slope or 0.0 for effect in effects])
+    if is_open.any():
+        slopes[is_open] = _least_squares(x[:, is_open], y - x @ slopes)[0]
+    deviations = (y - x @ slopes).std() / sd
+    found = zip(effects, slopes.tolist(), deviations.tolist(), strict=True)
+    return [_told(effect, slope, deviation) for effect, slope, deviation in found], against
+
+
+def _told(effect: Effect, slope: float, deviation: float) -> FittedEffect:
+    own = deviation if effect.deviation is None else effect.deviation
+    return FittedEffect(effect.from_, effect.to, slope, own)
+
+
+def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
+    """Why numbers (n, parents and the child) cannot tell the slopes; None where they can."""
+    needed = FEWEST * (len(names) - 1)
+    if len(numbers) < needed:
+        return f"{len(numbers)} rows have all of {', '.join(names)}, and {needed} are needed"
+    for name, own in zip(names, numbers.T, strict=True):
+        if own.min() == own.max():
+            return f"{name} is the same in all rows"
+    parents = numbers[:, :-1] - numbers[:, :-1].mean(axis=0)
+    if np.linalg.matrix_rank(parents / parents.std(axis=0), tol=SAME * len(parents) ** 0.5) < len(names) - 1:
+        return f"{', '.join(names[:-1])} cannot be told apart"
+    return None
+
+
+def _least_squares(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Slopes (k,) and their standard errors, of centred numbers (n, k) and (n,)."""
+    sd = x.std(axis=0)
+    slopes = np.linalg.lstsq(x / sd, y, rcond=None)[0] / sd
+    left = float(((y - x @ slopes) ** 2).sum()) / max(len(y) - x.shape[1] - 1, 1)
+    scaled = x / sd
+    errors = np.sqrt(left * np.diag(np.linalg.pinv(scaled.T @ scaled))) / sd
+    return slopes, errors
+
+
+def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str, float]]:
+    """The shares of rows in which computed features are not what the spec says, where there are such rows."""
+    for name, text in spec.computed.items():
+        formula = expression(text)
+        numbers = _given(table, [*formula.names, name], np.arange(len(table.rows)))
+        if not len(numbers):
+            continue
+        values, made = numbers[:, -1], formula(dict(zip(formula.names, numbers.T, strict=False)))
+        is_defined = np.isfinite(made)
+        off = rounding_of(values, most=math.inf) + RELATIVE * np.abs(values)
+        broken = float((is_defined & ~(np.abs(made - values) <= off)).mean())
+        if broken > MOST_BROKEN:
+            raise UsageError(
+                f"{csv}: {name} is not `{text}` in {share(broken)} of the rows: correct `computed`, or take it out"
+            )
+        if not is_defined.any():
+            raise UsageError(f"{csv}: `{text}` is defined in no row, so {name} cannot follow from it: take it out")
+        shares = {BROKEN: broken, UNDEFINED: float(1.0 - is_defined.mean())}
+        yield from ((kind + name, value) for kind, value in shares.items() if value)
+
+
+def _given(table: Table, names: Sequence[str], rows: Indices) -> Floats:
+    """The numbers (n, k) of these features in those of the rows that have them all."""
+    kept = np.ones(len(rows), dtype=bool)
+    for name in names:
+        kept &= table.is_given(name)[rows]
+    return np.array([[_number(table.rows[row][name]) for name in names] for row in rows[kept]]).reshape(-1, len(names))
+
+
+def _number(value: Value) -> float:
+    assert not isinstance(value, str), "only numbers follow"
+    return float(value)
