@@ -42,6 +42,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_vetting(spec),
         *_of_second_way(spec),
         *_of_stages(spec),
+        *_of_label(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -84,6 +85,11 @@ def _of_stages(spec: ProgramSpec) -> tuple[object, ...]:
     window = spec.policy.window
     times = [None if time is None else milliseconds(time) for time in (window.acted, window.outcome)]
     return ((*times, window.acting),) if any(times) or window.acting is not None else ()
+
+
+def _of_label(spec: ProgramSpec) -> tuple[object, ...]:
+    """That rows without a label are read, where they are: the learner then expects labels to say less."""
+    return ((spec.label.missing,),) if spec.label.are_selected else ()
 
 
 def _of_second_way(spec: ProgramSpec) -> tuple[object, ...]:
