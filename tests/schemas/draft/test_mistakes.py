@@ -208,5 +208,5 @@ def test_rows_whose_label_is_not_given_are_counted_and_say_nothing(tmp_path):
     assert "# 25 of 100 rows have no label. missing: unlabelled reads them" in draft.text
     assert "-9000" not in draft.text
     file.write_text("income,y\n" + "\n".join(f"{i},{'none' if i % 2 else 'late'}" for i in range(ROWS)))
-    with pytest.raises(TableError, match="the label of 50 is not given, .*: write another word"):
+    with pytest.raises(TableError, match=r"the label of 50 is not given, .*: write another word"):
         draft_spec(file, "y")
