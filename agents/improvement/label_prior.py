@@ -67,16 +67,16 @@ class LabelPrior(TrainedImprovement):
 
         What people were counts only where labels do not speak for everybody.
         """
-        total = self.of_labelled(after)
         if self._coverage is None or self._is_flat:
-            return total
+            return self.of_labelled(after)
         share = self._coverage.share(after)
-        rare = np.flatnonzero(share < 1.0)
-        if len(rare):
-            were = before[rare]
-            first = first_of_runs(were)
-            own = self.of_labelled(were[first])[np.cumsum(first) - 1]
-            total[rare] = self._coverage.shrunk(total[rare], own, share[rare])
+        rare = share < 1.0
+        were = before[rare]
+        first = first_of_runs(were)
+        # One walk: the targets of a person follow each other, so that few rows are added.
+        both = self.of_labelled(np.concatenate([after, were[first]]))
+        total, own = both[: len(after)], both[len(after) :]
+        total[rare] = self._coverage.shrunk(total[rare], own[np.cumsum(first) - 1], share[rare])
         return total
 
     def of_labelled(self, X: Array) -> Array:

@@ -45,8 +45,8 @@ class Coverage(NamedTuple):
         Manski, C. (1989). Anatomy of the selection problem. Journal of Human Resources. The probability among all is
         the mixture of those who are seen and those who are not, by the share that is seen.
         """
-        mixed: Array = logit(share * sigmoid(after) + (1.0 - share) * sigmoid(before), LEAST_PROBABILITY)
-        return np.where(share < 1.0, mixed, after)
+        mixed = share * sigmoid(after) + (1.0 - share) * sigmoid(before)
+        return logit(mixed, LEAST_PROBABILITY)
 
 
 def first_of_runs(rows: Array) -> Mask:
