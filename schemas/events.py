@@ -328,8 +328,10 @@ class Option(Suggested, frozen=True, gc=False):
     their learned difficulties. ``learned_execution_probability`` is the choice's own estimate of it, None where nothing
     is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
-    where the program compares options by cost. ``suits`` is the share of sampled people for whom it is the cheapest of
-    the recourse; absent where the program's cost is known or the person could be asked, and in a revised recourse.
+    where the program compares options by cost. ``learned_improvement_probability`` is what outcomes make of it, in
+    programs that read rows without a label: there it is the better one from the first outcome on. It is absent in
+    others, and in a revised recourse. ``suits`` is the share of sampled people for whom it is the cheapest of the
+    recourse; absent where the program's cost is known or the person could be asked, and in a revised recourse.
     ``promise`` holds what the program's promise guarantees, as numbers by name; ``status`` is then open, until the
     recourse expires.
 
@@ -370,6 +372,13 @@ class Option(Suggested, frozen=True, gc=False):
     steps: tuple[Step, ...] | UnsetType = UNSET
     text: dict[str, str] | UnsetType = UNSET
     follows: tuple[Change, ...] | UnsetType = UNSET
+    learned_improvement_probability: float | UnsetType = UNSET
+
+    @property
+    def expected_help(self) -> float | UnsetType:
+        """How probably it helps who carries it out, by all that is known; unset where nothing is."""
+        learned = self.learned_improvement_probability
+        return self.improvement_probability if learned is UNSET else learned
 
     def __str__(self) -> str:
         return self.in_words()
@@ -406,8 +415,8 @@ class Option(Suggested, frozen=True, gc=False):
         if probability is None and execution_source == "told":
             probability = self.execution_probability
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
-        if self.improvement_probability is not UNSET:
-            known += f", wanted outcome with probability {self.improvement_probability:.2f}"
+        if self.expected_help is not UNSET:
+            known += f", wanted outcome with probability {self.expected_help:.2f}"
         if self.suits is not UNSET:
             known += f", the easiest for {self.suits:.0%}"
         return f"{self.actions}  (cost {self.cost:.3f}{known}{self._certificate()})"

@@ -115,12 +115,19 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
     """The column of the training data that says what happened, and which of its values is the desired one.
 
     A draft writes ``undecided`` where only people can say which. No program begins with it. Nobody knows what came of
-    a row with one of the values ``not_given``, such as a code: it is left out.
+    a row with one of the values ``not_given``, such as a code, or with an empty cell. It is left out; or, where such
+    rows are ``missing: unlabelled``, it says what people are like and who gets a label, and no more.
     """
 
     name: Name
     desired: Value = 1
     not_given: tuple[Value, ...] = ()
+    missing: Literal["unlabelled"] | None = None
+
+    @property
+    def are_selected(self) -> bool:
+        """Whether not everybody of the data has a label, and those without one are read."""
+        return self.missing is not None
 
 
 class ModelReference(Struct, frozen=True, forbid_unknown_fields=True):

@@ -34,8 +34,13 @@ MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
 UNLABELLED = "unlabelled_rows"
 """The metric of a model that counts the rows of its data whose label is not given."""
+READ, UNUSABLE = "unlabelled_rows_read", "unlabelled_rows_unusable"
+"""Those that count how many of them are read, and are not since they do not fit the spec, where the spec reads them."""
+LINE = "missing: unlabelled"
+"""What makes a label's rows without one count."""
 NOT_ONE_HOT = "\0"
 """Stands for the category in a row whose one-hot columns are not one 1 and else 0; no category is written so."""
+NO_LABEL = "no row has a label"
 NO_VALUE = "the cell has no value: give one, or `missing: VALUE` for the feature in the spec"
 
 
@@ -43,8 +48,10 @@ NO_VALUE = "the cell has no value: give one, or `missing: VALUE` for the feature
 class Table:
     """N rows of raw features, their labels (N,) with 1 = desired and 0 = not, and their encoding ``X`` (N, D).
 
-    ``unlabelled`` (M,) says which of the M rows of the file are left out, since nobody knows yet what came of them.
     ``absent`` (N,) says of the features that some rows lack in which ones the spec's ``missing`` value stands for it.
+    ``unlabelled`` (M,) says which of the M rows of the file have no label, since nobody knows yet what came of them.
+    Where the spec reads these, ``others`` are the raw features of those that fit it, and ``other_X`` (m, D) their
+    encoding; None where it leaves them out.
     """
 
     rows: list[dict[str, Value]]
@@ -52,6 +59,8 @@ class Table:
     X: NDArray[np.float64]
     unlabelled: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     absent: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    others: list[dict[str, Value]] = field(default_factory=list)
+    other_X: NDArray[np.float64] | None = None
 
     def is_given(self, feature: str) -> NDArray[np.bool_]:
         """Which rows have a value of a feature, (N,)."""
@@ -60,15 +69,28 @@ class Table:
 
     @property
     def left_out(self) -> dict[str, float]:
-        """How many rows are left out, as a metric of a model; nothing where all have a label."""
+        """How many rows have no label, and how many of these are read, as metrics; nothing where all have a label."""
         count = float(self.unlabelled.sum())
-        return {UNLABELLED: count} if count else {}
+        if not count:
+            return {}
+        read = float(len(self.others))
+        return {UNLABELLED: count} | ({} if self.other_X is None else {READ: read, UNUSABLE: count - read})
 
 
 def unlabelled_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
-    """A line where rows were left out since their label is not given."""
-    if count := metrics.get(UNLABELLED):
-        yield f"{count:.0f} rows are left out: their label is not given, so nobody knows yet what came of them"
+    """A line where the label of rows is not given: that they are left out, or how many of them are read."""
+    count = metrics.get(UNLABELLED)
+    if not count:
+        return
+    if (read := metrics.get(READ)) is None:
+        yield (
+            f"{count:.0f} rows are left out: their label is not given, so nobody knows yet what came of them; write "
+            f"`label: {{{LINE}}}` if they say what other people are like, as those do who were turned down"
+        )
+        return
+    unusable = metrics.get(UNUSABLE, 0.0)
+    rest = f"; {unusable:.0f} more do not fit the spec and are left out" if unusable else ""
+    yield f"{read:.0f} rows without a label are read: they say what people are like, and who gets a label{rest}"
 
 
 class PeopleRead(NamedTuple):
@@ -89,27 +111,31 @@ class PeopleRead(NamedTuple):
 class LabelledRows(NamedTuple):
     """The rows of a data file whose label is given: their cells as text, their features, and their labels (N,).
 
-    A feature is None where its cell has no value. ``unlabelled`` (M,) says which of the M rows of the file are left
-    out.
+    A feature is None where its cell has no value. ``unlabelled`` (M,) says which of the M rows of the file have none.
+    ``others`` are the features of those of them that fit the spec; None where the spec leaves them out.
     """
 
     raw: RawTable
     given: list[dict[str, Value | None]]
     labels: NDArray[np.int64]
     unlabelled: NDArray[np.bool_]
+    others: list[dict[str, Value | None]] | None = None
 
 
 def read_table(path: str | Path, spec: ProgramSpec) -> Table:
     """The rows, labels and encoded matrix of a data file. Raises ``TableError`` with its first errors.
 
-    A row whose label is not given is left out, whatever else stands in it.
+    A row whose label is not given is left out, whatever else stands in it; or read as one of the ``others``, where the
+    spec says so and the row fits it.
     """
     codec, read = FeatureCodec(spec), read_labelled(path, spec)
     rows = [dict(codec.completed(row)) for row in read.given]
     may_lack = (feature.name for feature in spec.features if feature.missing is not None)
     absent = {name: np.array([row.get(name) is None for row in read.given]) for name in may_lack}
     absent = {name: rows for name, rows in absent.items() if rows.any()}
-    return Table(rows, read.labels, codec.encode_many(rows), read.unlabelled, absent)
+    others = [dict(codec.completed(row)) for row in read.others or ()]
+    encoded = None if read.others is None else codec.encode_many(others).reshape(len(others), codec.dimension)
+    return Table(rows, read.labels, codec.encode_many(rows), read.unlabelled, absent, others, encoded)
 
 
 def read_labelled(path: str | Path, spec: ProgramSpec) -> LabelledRows:
@@ -118,13 +144,21 @@ def read_labelled(path: str | Path, spec: ProgramSpec) -> LabelledRows:
     _check_columns(raw, spec, label=spec.label.name)
     label = LabelReader(spec.label)
     unlabelled = np.array([not label.is_given(cell) for cell in raw.columns[spec.label.name]], dtype=np.bool_)
+    others = _fitting(raw.only(unlabelled), spec) if spec.label.are_selected else None
     raw = raw.only(~unlabelled)
     if not raw.lines:
-        raise TableError(raw.file, None, spec.label.name, "no row has a label")
+        raise TableError(raw.file, None, spec.label.name, NO_LABEL)
     given = _feature_rows(raw, spec)
     wrong = _problems(raw, given, spec)
     raise_first(TableError(raw.file, raw.lines[row], None, message) for row in wrong for message in wrong[row])
-    return LabelledRows(raw, given, _labels(raw, spec.label.name, label), unlabelled)
+    return LabelledRows(raw, given, _labels(raw, spec.label.name, label), unlabelled, others)
+
+
+def _fitting(raw: RawTable, spec: ProgramSpec) -> list[dict[str, Value | None]]:
+    """The features of the rows that fit the spec: of what only tells what people are like no row is worth an error."""
+    rows = _feature_rows(raw, spec)
+    wrong = _problems(raw, rows, spec)
+    return [row for number, row in enumerate(rows) if number not in wrong]
 
 
 def read_people(path: str | Path, spec: ProgramSpec, id_column: str | None = None) -> PeopleRead:
@@ -175,7 +209,7 @@ def labelled(raw: RawTable, name: str) -> RawTable:
         raise TableError(raw.file, 1, name, f"no such column{did_you_mean(name, raw.columns)}")
     rows = raw.only([not is_not_given(cell) for cell in raw.columns[name]])
     if not rows.lines:
-        raise TableError(raw.file, None, name, "no row has a label")
+        raise TableError(raw.file, None, name, NO_LABEL)
     return rows
 
 

@@ -241,6 +241,10 @@ class Choice(Equipped, ABC):
             for i in range(batch.number)
         ]
 
+    def doubt_level(self) -> None:
+        """Expect the level of what helps to be further off, before anything is picked: labels are not of everybody."""
+        return
+
     @abstractmethod
     def update(self, pull: Pull, reward: float) -> None:
         """Learn the reward of an earlier pick, in [0, 1], however late and in any order.
@@ -305,6 +309,14 @@ class Choice(Equipped, ABC):
         """The reward that was expected of a pull at its pick; None where this choice expects none."""
         return None
 
+    @classmethod
+    def expected_help(cls, context: bytes) -> float | None:
+        """The probability that an option helps who carries it out, as it was expected at the pick of this context.
+
+        None where this choice expects none.
+        """
+        return None
+
     @property
     def has_learned_execution(self) -> bool:
         """Whether outcomes have taught it execution probabilities: then the ``execution`` of its picks is learned."""
@@ -321,8 +333,11 @@ class Choice(Equipped, ABC):
         return None
 
     @classmethod
-    def beliefs_of(cls, state: State) -> FeatureBeliefs | None:
-        """The same, of a state alone. Raise ``ValueError`` when it is not one of such a learner."""
+    def beliefs_of(cls, state: State, *, doubts_level: bool = False) -> FeatureBeliefs | None:
+        """The same, of a state alone, of a learner that ``doubts_level`` or does not.
+
+        Raise ``ValueError`` when it is not one of such a learner.
+        """
         return None
 
     def check_state(self, state: State) -> None:

@@ -15,9 +15,12 @@ from .contract import Array, Choice, FeatureBeliefs, Pick, Pull, Random, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
-NUMBERS = 3
-"""The numbers with which a pull's context begins: expected reward, the predictors of all weights and of the arm."""
+NUMBERS, OWN = 3, 2
+"""The numbers with which a pull's context begins: expected reward, the predictors of all weights and of the arm, the
+last at ``OWN``."""
 PRIOR_SD = (0.25, 0.15, effort.LEVEL_SD, 0.3)
+DOUBTED_LEVEL_SD = 1.5
+"""The standard deviation of a where labels are not of everybody: what they say of others may be this far off."""
 FEATURE_SD = {"omega": 0.2, "delta": effort.FEATURE_SD}
 LOWEST, HIGHEST = (-np.inf, -0.9, effort.LEVEL_RANGE[0], -np.inf), (np.inf, 2.0, effort.LEVEL_RANGE[1], np.inf)
 FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": effort.FEATURE_RANGE}
@@ -125,6 +128,11 @@ class Residual(Choice):
         self._information, self._target = np.zeros((weights, weights)), np.zeros(weights)
         self._solve()
 
+    def doubt_level(self) -> None:
+        """Take a wider prior of a, so that the first outcomes move it, and not what is learned of features."""
+        self._precision[LEVEL] = DOUBTED_LEVEL_SD**-2.0
+        self._solve()
+
     def _solve(self) -> None:
         """Find the posterior of the weights. Those that no outcome says anything of keep their prior."""
         seen = np.flatnonzero(self._information.diagonal())
@@ -167,16 +175,26 @@ class Residual(Choice):
         return FeatureBeliefs(self.omega.copy(), omega_sd, self.difficulty, np.sqrt(variance), of_omega | of_delta)
 
     @classmethod
-    def beliefs_of(cls, state: State) -> FeatureBeliefs:
+    def beliefs_of(cls, state: State, *, doubts_level: bool = False) -> FeatureBeliefs:
         """The beliefs of a learner with this state about its features."""
         learner = cls(np.zeros((len(state["arm_target"]), 1)), 1)
         learner.equip(features=(len(state["target"]) - FEATURES) // 2)
+        if doubts_level:
+            learner.doubt_level()
         learner.restore(state)
         return learner.beliefs
 
     def expected_reward(self, pull: Pull) -> float | None:
         """The expected reward at the pick; None of a pull without a context, which is another learner's."""
         return self._read(pull.context)[0][0] if pull.context else None
+
+    @classmethod
+    def expected_help(cls, context: bytes) -> float | None:
+        """By the derivative of its logarithm by a, which is what is missing to 1, and what is particular to the arm."""
+        if not context:
+            return None
+        values = np.frombuffer(context)
+        return float(min((1.0 - values[cls.numbers + LEVEL]) * np.exp(values[OWN]), 1.0))
 
     def worth(self, options: Options, random: Random) -> Array:
         """The expected rewards, with some optimism."""

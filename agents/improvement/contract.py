@@ -41,9 +41,10 @@ class TrainedImprovement(Improvement):
 
     @classmethod
     @abstractmethod
-    def fit(cls, X: Array, labels: Labels, seed: int) -> Self | None:
+    def fit(cls, X: Array, labels: Labels, seed: int, unlabelled: Array | None = None) -> Self | None:
         """The estimate of encoded training rows (n, D) with labels (n,), 1 where desired; None where they say nothing.
 
+        ``unlabelled`` (m, D) are rows of the same people of which nobody knows the label, where the spec reads them.
         The same rows, labels and seed give the same arrays.
         """
 

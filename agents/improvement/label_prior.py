@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trees import TreeSum, check_trees
+from .components.coverage import Coverage, first_of_runs
 from .components.ensemble import Ensemble, add_up
 from .contract import Array, Labels, TrainedImprovement
 
@@ -33,12 +34,15 @@ class LabelPrior(TrainedImprovement):
     $$L(x') = \frac13 \sum_f \frac1B \sum_b \left(\alpha_f \operatorname{logit} p_{fb}(x') + \beta_f\right)$$
 
     with $\alpha_f$ and $\beta_f$ of Platt's calibration of each family. What people were before does not count:
-    relations in the data are taken to be causes.
+    relations in the data are taken to be causes. Where not everybody has a label, rows count by how rarely people like
+    them have one, and where labels are rare the log odds are drawn towards those of the person before (``Coverage``).
 
     Parameters
     ----------
     ensemble
         The models.
+    coverage
+        How far labels speak for people; None where everybody has a label, or anybody may have one.
 
     References
     ----------
@@ -48,8 +52,8 @@ class LabelPrior(TrainedImprovement):
 
     name: ClassVar[str] = "label_prior"
 
-    def __init__(self, ensemble: Ensemble) -> None:
-        self._ensemble = ensemble
+    def __init__(self, ensemble: Ensemble, coverage: Coverage | None = None) -> None:
+        self._ensemble, self._coverage = ensemble, coverage
         self._groups = max(1, int(ensemble.group.max()) + 1)
         self._is_flat = not (ensemble.weights.any() or ensemble.trees.value.any())
 
@@ -58,28 +62,48 @@ class LabelPrior(TrainedImprovement):
         """Whether it says the same of everybody: the labels told nothing beyond chance."""
         return self._is_flat
 
-    def log_odds(self, after: Array, before: Array) -> Array:  # what people were does not count
-        """The log odds of the desired label of ``after`` (P, D), (P,)."""
+    def log_odds(self, after: Array, before: Array) -> Array:
+        """The log odds of the desired label of people ``before`` (P, D) who become ``after`` (P, D), (P,).
+
+        What people were counts only where labels do not speak for everybody.
+        """
+        if self._coverage is None or self._is_flat:
+            return self.of_labelled(after)
+        share = self._coverage.share(after)
+        rare = share < 1.0
+        were = before[rare]
+        first = first_of_runs(were)
+        # One walk: the targets of a person follow each other, so that few rows are added.
+        both = self.of_labelled(np.concatenate([after, were[first]]))
+        total, own = both[: len(after)], both[len(after) :]
+        total[rare] = self._coverage.shrunk(total[rare], own[np.cumsum(first) - 1], share[rare])
+        return total
+
+    def of_labelled(self, X: Array) -> Array:
+        """The log odds (n,) of people with a label who are like encoded rows (n, D)."""
         trees, group, weights, forest_weight = self._ensemble
-        total, sums = np.full(len(after), trees.base), np.zeros((self._groups, len(after)))
+        total, sums = np.full(len(X), trees.base), np.zeros((self._groups, len(X)))
         for column, weight in enumerate(weights):
-            total += weight * after[:, column]
-        trees.walk.add_leaves(after, group, sums)
+            total += weight * X[:, column]
+        trees.walk.add_leaves(X, group, sums)
         add_up(sums, forest_weight, total)
         return total
 
     @classmethod
-    def fit(cls, X: Array, labels: Labels, seed: int) -> Self | None:
-        """The prior of training rows; None where a label has fewer than two rows."""
+    def fit(cls, X: Array, labels: Labels, seed: int, unlabelled: Array | None = None) -> Self | None:
+        """The prior of training rows, and of those without a label (m, D); None where a label has fewer than two."""
         # Workers restore priors, and need no scikit-learn for them.
         from .components.bagged_fit import fit_ensemble
+        from .components.labelled_share import fit_labelled_share
 
-        ensemble = fit_ensemble(X, labels, seed)
-        return None if ensemble is None else cls(ensemble)
+        share = None if unlabelled is None else fit_labelled_share(X, unlabelled, seed)
+        ensemble = fit_ensemble(X, labels, seed, None if share is None else share.weights)
+        return None if ensemble is None else cls(ensemble, None if share is None else share.coverage)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The models as plain arrays, from which ``restore`` makes the same ones."""
         trees, group, weights, forest_weight = self._ensemble
+        of_coverage = {} if self._coverage is None else self._coverage._asdict()
         return {
             "roots": trees.roots.astype(np.int64),
             "nodes": trees.nodes,
@@ -89,6 +113,7 @@ class LabelPrior(TrainedImprovement):
             "weights": weights,
             "base": np.asarray(trees.base, dtype=np.float64),
             "forest_weight": np.asarray(forest_weight, dtype=np.float64),
+            **{f"labelled_{name}": np.asarray(value, dtype=np.float64) for name, value in of_coverage.items()},
         }
 
     @classmethod
@@ -109,4 +134,20 @@ class LabelPrior(TrainedImprovement):
             raise ValueError("the groups of its trees are not in ascending order")
         base = float(arrays["base"])
         trees = TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic=True)
-        return cls(Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"])))
+        ensemble = Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"]))
+        return cls(ensemble, _coverage_of(arrays, columns))
+
+
+def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> Coverage | None:
+    """The coverage of some arrays over so many columns, None without one; raise ``ValueError`` where it is none."""
+    given = {name: array for name in Coverage._fields if (array := arrays.get(f"labelled_{name}")) is not None}
+    if not given:
+        return None
+    shapes = {"weights": (columns,), "base": (), "rate": ()}
+    if {name: array.shape for name, array in given.items()} != shapes or not all(
+        array.dtype == np.float64 and np.isfinite(array).all() for array in given.values()
+    ):
+        raise ValueError(f"what says who gets a label is no regression over {columns} columns")
+    if not 0.0 < (rate := float(given["rate"])) <= 1.0:
+        raise ValueError(f"the share of rows with a label is {rate}, not above 0 and at most 1")
+    return Coverage(given["weights"], float(given["base"]), rate)

@@ -102,7 +102,7 @@ def repeated(person: People, times: int) -> People:
 
 
 def _stated(option: Option) -> tuple[float, float]:
-    learned, help = option.learned_execution_probability, option.improvement_probability
+    learned, help = option.learned_execution_probability, option.expected_help
     assert help is not UNSET, "the options of a drafted program are to help"
     return option.execution_probability if learned is None else learned, help
 

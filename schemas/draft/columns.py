@@ -28,11 +28,15 @@ LARGEST_EXACT = 2**53
 
 @dataclass(frozen=True)
 class Column:
-    """One column. ``cells`` (n) are without spaces around them. ``codes`` are numbers that stand for "no value"."""
+    """One column. ``cells`` (n) are without spaces around them. ``codes`` are numbers that stand for "no value".
+
+    ``others`` are the cells of rows without a label, where these say what people are like.
+    """
 
     name: str
     cells: tuple[str, ...]
     codes: tuple[int, ...] = ()
+    others: tuple[str, ...] = ()
 
     def without(self, codes: Iterable[int]) -> Column:
         """The column with every cell that holds one of these numbers read as one without a value."""
@@ -117,10 +121,14 @@ class Column:
         return bool(len(self.values)) and bool(np.equal(self.values, np.floor(self.values)).all())
 
 
-def columns_of_table(raw: RawTable, label: str) -> dict[str, Column]:
-    """The columns other than the label, by name, their codes not known yet."""
+def columns_of_table(raw: RawTable, label: str, others: RawTable | None = None) -> dict[str, Column]:
+    """The columns other than the label, by name, their codes not known yet; ``others`` are the rows without a label."""
     return {
-        name: Column(name, tuple([cell.strip() for cell in cells]))
+        name: Column(
+            name,
+            tuple([cell.strip() for cell in cells]),
+            others=() if others is None else tuple([cell.strip() for cell in others.columns[name]]),
+        )
         for name, cells in raw.columns.items()
         if name != label
     }

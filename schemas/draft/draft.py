@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..spec_rules import MOST_COLUMNS
 from ..specfile import MAX_BYTES, parse_spec
-from ..table import MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
+from ..table import LINE, MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
 from .apart import Amounts, amounts_of
 from .columns import Column, columns_of_table
 from .derived import Follows, derived
@@ -78,6 +78,12 @@ UNNAMED = ("other", "none of these", "no category")
 """What the category without a column may be called."""
 FEW_CHANGES = 3
 MOST_LABELS = 50
+MANY_UNLABELLED = 0.05
+"""The share of rows without a label from which a draft reads them. With few of them nothing would be another."""
+READ_ROWS = """\
+# {count:,} of {rows:,} rows have no label. missing: unlabelled reads them: they say what people are like and who gets a
+# label, and where hardly anybody has one less help is told. Without it they are left out, as if all had a label.
+"""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 
 
@@ -92,7 +98,9 @@ class Draft(NamedTuple):
     to_decide: tuple[str, ...] = ()
     undecided: tuple[str, ...] = ()
     unlabelled: int = 0
-    """Rows that are left out, since nobody knows yet what came of them."""
+    """Rows without a label, since nobody knows yet what came of them."""
+    reads_unlabelled: bool = False
+    """Whether they say what people are like, and who gets a label; else they are left out."""
 
 
 Progress = Callable[[int, int], None]
@@ -113,8 +121,9 @@ def draft_spec(
         raise TableError(raw.file, 1, repr(label), BAD_NAME)
     raw, codes = _without_codes(raw, label, decisions)
     unlabelled = len(every.lines) - len(raw.lines)
-    columns = columns_of_table(raw, label)
-    drafted_label = _label(raw, label, columns, decisions, codes, unlabelled)
+    reads_others = unlabelled > 0 and unlabelled >= MANY_UNLABELLED * len(every.lines)
+    columns = columns_of_table(raw, label, _without(every, raw) if reads_others else None)
+    drafted_label = _label(raw, label, columns, decisions, codes, unlabelled, reads_others=reads_others)
     features, left_out, computed = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
@@ -131,7 +140,7 @@ def draft_spec(
     before = HEAD.format(file=repr(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
     after = (
         drafted_label.line(),
-        f"# Left out: {unlabelled:,} of {len(every.lines):,} rows, whose label is not given.\n" if unlabelled else "",
+        _of_unlabelled(unlabelled, len(every.lines), is_read=reads_others),
         _model([name for name, feature in features.items() if feature.direction.is_personal]),
         SHARDS,
         POLICY,
@@ -151,7 +160,22 @@ def draft_spec(
     first = (f"{label!r}: {drafted_label.to_decide()}" if is_open else "", NOTHING_CHANGES if is_stuck else "")
     undecided = (name for name, feature in features.items() if feature.direction.is_undecided)
     to_decide = (*filter(None, first), *effects.to_decide())
-    return Draft(written, left_out, to_decide, tuple(undecided), unlabelled)
+    return Draft(written, left_out, to_decide, tuple(undecided), unlabelled, reads_others)
+
+
+def _without(every: RawTable, labelled_rows: RawTable) -> RawTable:
+    """The rows that are not among those with a label."""
+    lines = set(labelled_rows.lines)
+    return every.only([line not in lines for line in every.lines])
+
+
+def _of_unlabelled(count: int, rows: int, *, is_read: bool) -> str:
+    """The comment on rows without a label."""
+    if not count:
+        return ""
+    if is_read:
+        return READ_ROWS.format(count=count, rows=rows)
+    return f"# Left out: {count:,} of {rows:,} rows, whose label is not given; `{LINE}` in the label reads them.\n"
 
 
 def _feature_lines(features: Mapping[str, DraftedFeature], left_out: Mapping[str, str]) -> str:
@@ -192,15 +216,18 @@ def _label(
     decisions: Decisions,
     codes: LabelCodes,
     unlabelled: int,
+    *,
+    reads_others: bool,
 ) -> DraftedLabel:
     """The label. Raises ``TableError`` for a column that is no outcome: it has one value."""
     cells = list(map(str.strip, raw.columns[name]))
-    label = DraftedLabel(name, cells, columns.values(), decisions, codes)
+    label = DraftedLabel(name, cells, columns.values(), decisions, codes, reads_others=reads_others)
     if len(label.values) == 1:
         message = f"{len(cells)} rows with the value {label.values[0]!r} and 0 without: too few to split 2:1:1"
         if unlabelled:
             message += (
-                f"; {unlabelled} are left out, whose label is not given: write another word if it says an outcome"
+                f"; the label of {unlabelled} is not given, so that nobody knows what came of them: write another word "
+                "if it says an outcome"
             )
         raise TableError(raw.file, None, name, message)
     return label

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ..spec import Mutable
 from . import names
 from .bounds import outward
+from .codes import codes_of
 from .columns import Column, Floats, Mask
 from .directions import Direction, direction_of
 from .evidence import spread
@@ -115,7 +117,7 @@ def drafted_one_hot(
 
 
 def _number(column: Column, direction: Direction) -> DraftedFeature:
-    low, high = column.values.min().item(), column.values.max().item()
+    low, high = _reach(column)
     bounds = ", ".join(map(number_text, outward(low, high, is_whole=column.is_whole)))
     step = step_of(column)
     kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: [{bounds}]"
@@ -138,6 +140,21 @@ def _number(column: Column, direction: Direction) -> DraftedFeature:
     is_code = _has_few_values(column) and column.words & names.CODED
     amounts = None if is_code or column.numbers is None else np.where(column.given, column.numbers, median)
     return DraftedFeature(_fields(column.name, kind, missing, column.codes), direction, guesses, amounts)
+
+
+def _reach(column: Column) -> tuple[float, float]:
+    """The least and the largest number, of people with and without a label.
+
+    Of those without one a number counts that is no farther from the others' than these from each other, and no code: a
+    row that is left out is no mistake that anybody must mend.
+    """
+    low, high = column.values.min().item(), column.values.max().item()
+    whole = replace(column, cells=column.cells + column.others, others=()).without_strays()
+    if not column.others or whole.numbers is None:
+        return low, high
+    values = whole.without({*column.codes, *codes_of(whole)}).values
+    near = values[(values >= low - (high - low)) & (values <= high + (high - low))]
+    return min(low, near.min().item()), max(high, near.max().item())
 
 
 def _fields(name: str, kind: str, missing: str | None = None, codes: Sequence[int] = ()) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from ..events import Value
 from ..number_text import number
 from ..spec import UNDECIDED
+from ..table import LINE
 from .association import CONTRADICTING, STRONG, trend
 from .codes import RANGES_APART, ROUND, codes_of
 from .columns import Column, Mask, is_scalable
@@ -85,14 +86,21 @@ class DraftedLabel:
     """The label of a draft: its ``values``, and the ``desired`` one, None where nobody knows it.
 
     Its ``codes`` are none of the values. ``masks`` (n,) say which rows have each value, ``is_desired`` (n,) which have
-    the desired one.
+    the desired one. Where it ``reads_others``, rows without a label say what people are like.
     """
 
     def __init__(
-        self, name: str, cells: Sequence[str], columns: Iterable[Column], decisions: Decisions, codes: LabelCodes
+        self,
+        name: str,
+        cells: Sequence[str],
+        columns: Iterable[Column],
+        decisions: Decisions,
+        codes: LabelCodes,
+        *,
+        reads_others: bool = False,
     ) -> None:
         values = [label_value(cell) for cell in cells]
-        self.name, self.codes = name, codes
+        self.name, self.codes, self._reads_others = name, codes, reads_others
         self.values: list[Value] = sorted(set(values), key=_order)
         self.masks = {value: np.array([other == value for other in values]) for value in self.values}
         known = [column.without(codes_of(column)) for column in columns if meaning_of(column.name) is not None]
@@ -130,6 +138,7 @@ class DraftedLabel:
             others = _choices([value for value in self.values if value != self.desired])
             comment = f"not {others}: {'as answered' if self.is_answered else f'a guess, {self.seen}'}"
         codes = f", not_given: [{', '.join(map(_written, self.codes.values))}]" if self.codes.values else ""
+        codes += f", {LINE}" if self._reads_others else ""
         return f"label: {{name: {text(self.name)}, desired: {desired}{codes}}}  # {comment}\n"
 
     def to_decide(self) -> str:

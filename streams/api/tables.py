@@ -99,7 +99,7 @@ def _probability(option: Option) -> float:
 
 def _improvement(option: Option) -> float | None:
     """How probably it helps, where anything is known of that."""
-    probability = option.improvement_probability
+    probability = option.expected_help
     return None if probability is UNSET else probability
 
 

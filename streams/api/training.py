@@ -15,6 +15,7 @@ from ..programs.training import train as training
 from ..programs.training.protected import protected_in_words
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
+from ..programs.training.selected import selected_in_words
 from .arguments import checks_arguments, path_of, text_of, whole_number_of
 from .reminders import remind
 from .usage_errors import usage_errors
@@ -87,8 +88,9 @@ def train(
     Warns
     -----
     OnwardWarning
-        Where people may be told to change a feature that looks personal, the model reads a protected one, rows
-        have no label, or the data speak against an effect or a computed feature of the spec.
+        Where people may be told to change a feature that looks personal, the model reads a protected one, rows have no
+        label, labels seem to be of approved people only or decisions themselves, or the data speak against an effect or
+        a computed feature of the spec.
 
     Examples
     --------
@@ -116,6 +118,7 @@ def train(
             goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )
     remind(data, unlabelled_in_words(manifest.metrics))
+    remind(data, selected_in_words(manifest.metrics))
     remind(folder, protected_in_words(manifest.metrics))
     remind(folder, doubts_in_words(manifest.metrics, manifest.effects))
     return manifest

@@ -275,10 +275,9 @@ def _write_words(words: DraftedWords, output: Path) -> None:
 def _tell_open(csv: Path, drafted: Draft) -> None:
     if drafted.unlabelled:
         rows = counted(drafted.unlabelled, "row")
-        print(
-            printable(f"{csv}: {rows} left out: the label is not given, so nobody knows what came of them"),
-            file=sys.stderr,
-        )
+        what = "read as people without a label" if drafted.reads_unlabelled else "left out"
+        line = f"{csv}: {rows} {what}: the label is not given, so nobody knows what came of them"
+        print(printable(line), file=sys.stderr)
     for line in drafted.to_decide:
         print(printable(f"{csv}: {line}"), file=sys.stderr)
     if drafted.undecided:

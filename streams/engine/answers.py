@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ...agents import choices
 from ...agents.candidates import Explanation
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import FilledValues
@@ -224,6 +225,7 @@ def options_as_read(
                 steps=steps,
                 text=texts.option(changes, steps, follows),
                 follows=follows,
+                learned_improvement_probability=_learned_help(program, option) if model.objective.aims else UNSET,
             )
         )
     return tuple(options)
@@ -240,6 +242,14 @@ def _improvement_probability(model: CurrentModel, assessment: Assessment, option
         return option.helps
     [probability] = model.objective.helps(assessment.rejected_batch, [option.index], [assessment.row])
     return probability
+
+
+def _learned_help(program: Program, option: SelectedOption) -> float | UnsetType:
+    """What outcomes make of it where labels are not of everybody; unset where they are, or nothing is expected."""
+    if not program.spec.label.are_selected:
+        return UNSET
+    expected = choices.registry[program.spec.policy.choice].expected_help(option.context)
+    return UNSET if expected is None else expected
 
 
 def _steps(model: CurrentModel, assessment: Assessment, point: int) -> tuple[Step, ...] | UnsetType:

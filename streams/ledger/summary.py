@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -143,9 +144,11 @@ def _rewards(db: sqlite3.Connection) -> dict[str, RewardsSummary]:
     shards = defaultdict[str, list[RewardsSummary]](list)
     for program, shard, name, learner in db.execute("SELECT program, shard, choice, learner FROM shards").fetchall():
         choice = choices.registry.get(name)
-        beliefs = None if choice is None else choice.beliefs_of(unpack(learner))
+        spec = _first_spec(db, program)
+        doubts_level = spec["label"].get("missing") is not None
+        beliefs = None if choice is None else choice.beliefs_of(unpack(learner), doubts_level=doubts_level)
         if beliefs is not None:
-            shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(db, program)))
+            shards[program].append(summary_of(_watch(db, program, shard), beliefs, _features(spec)))
     return {program: joined(parts) for program, parts in shards.items()}
 
 
@@ -155,10 +158,15 @@ def _watch(db: sqlite3.Connection, program: str, shard: int) -> RewardWatch:
     return RewardWatch() if row is None else _decode_watch(row[0])
 
 
-def _features(db: sqlite3.Connection, program: str) -> list[str]:
-    """The names of a program's features, which stay for its life."""
+def _first_spec(db: sqlite3.Connection, program: str) -> dict[str, Any]:
+    """The first spec of a program; its label and the names of its features stay for its life."""
     (body,) = db.execute("SELECT body FROM specs WHERE program = ? ORDER BY number LIMIT 1", (program,)).fetchone()
-    return [feature["name"] for feature in msgspec.json.decode(without_checksum(body))["features"]]
+    return msgspec.json.decode(without_checksum(body), type=dict[str, Any])
+
+
+def _features(spec: Mapping[str, Any]) -> list[str]:
+    """The names of a spec's features."""
+    return [feature["name"] for feature in spec["features"]]
 
 
 _decode_promises = record_decoder(PromiseState)

@@ -43,6 +43,7 @@ def policy_version(spec: ProgramSpec, nu: float, first_model: str, instances: in
         *_of_second_way(spec),
         *_of_stages(spec),
         *_of_consequences(spec),
+        *_of_label(spec),
         *_of_samples(spec),
         *_of_goal(spec),
         *(() if spec.elicitation is None else (spec.elicitation, INTERVIEW_REVISION)),
@@ -90,6 +91,11 @@ def _of_stages(spec: ProgramSpec) -> tuple[object, ...]:
 def _of_consequences(spec: ProgramSpec) -> tuple[object, ...]:
     """What follows from changes, where something does."""
     return ({"effects": spec.effects, "computed": spec.computed},) if spec.effects or spec.computed else ()
+
+
+def _of_label(spec: ProgramSpec) -> tuple[object, ...]:
+    """That rows without a label are read, where they are: the learner then expects labels to say less."""
+    return ((spec.label.missing,),) if spec.label.are_selected else ()
 
 
 def _of_second_way(spec: ProgramSpec) -> tuple[object, ...]:

@@ -293,6 +293,8 @@ class Program:
         window = first.policy.window.steps or STEPS_IN_A_TIME_WINDOW
         learner = choices.registry[policy.choice](self.arms, window, **policy.parameters)
         learner.equip(**{name: self.bundle.artefact(name) for name in learner.needs})
+        if self.spec.label.are_selected:
+            learner.doubt_level()
         return learner
 
     @property

@@ -10,7 +10,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from ...arrays import Array, Indices
+from ...arrays import Array, Indices, Mask
 from ...fitted_trees.boosting import gradient_boosting
 from ...fitted_trees.forests import Forest
 from ...sigmoid import logit
@@ -38,21 +38,28 @@ FAMILIES: Sequence[Build] = (
 BOOSTER, FOREST, REGRESSION = range(3)
 
 
-def fit_ensemble(X: Array, labels: Labels, seed: int) -> Ensemble | None:
-    """The models of training rows (n, D) with labels (n,); None where a label has fewer than two rows."""
+def fit_ensemble(X: Array, labels: Labels, seed: int, weights: Array | None = None) -> Ensemble | None:
+    """The models of training rows (n, D) with labels (n,); None where a label has fewer than two rows.
+
+    ``weights`` (n,) are how much each row counts, by default all alike.
+    """
     if np.bincount(labels, minlength=2).min() < 2:
         return None
-    return _ensemble(*fit_families(X, labels, seed), X.shape[1])
+    return _ensemble(*fit_families(X, labels, seed, weights), X.shape[1])
 
 
-def fit_families(X: Array, labels: Labels, seed: int) -> tuple[list[list[Any]], Array, float]:
+def fit_families(
+    X: Array, labels: Labels, seed: int, weights: Array | None = None
+) -> tuple[list[list[Any]], Array, float]:
     """The models of each family, as scikit-learn fits them; the slope of one model of each (3,); and the intercept."""
     random = np.random.RandomState([seed, SEED])
     bags = list(_bags(labels, random))
-    fitted = [[build(random, len(labels)).fit(X[bag], labels[bag]) for bag in bags] for build in FAMILIES]
+    fitted = [
+        [build(random, len(labels)).fit(X[bag], labels[bag], _of(weights, bag)) for bag in bags] for build in FAMILIES
+    ]
     slopes, intercept = np.zeros(len(FAMILIES)), 0.0
     for family, models in enumerate(fitted):
-        slope, own = _calibrated(*_out_of_bag(models, bags, X, labels))
+        slope, own = _calibrated(*_out_of_bag(models, bags, X, labels, weights))
         slopes[family], intercept = slope / len(FAMILIES), intercept + own / len(FAMILIES)
     return fitted, slopes / len(bags), intercept
 
@@ -64,25 +71,31 @@ def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[Indices]:
         yield np.concatenate([drawn[: min(max(1, round(SHARE * len(drawn))), len(drawn) - 1)] for drawn in rows])
 
 
-def _out_of_bag(models: Sequence[Any], bags: Sequence[Indices], X: Array, labels: Labels) -> tuple[Array, Labels]:
-    """The mean log odds of every row by the models that did not see it, and its label."""
+def _of(weights: Array | None, rows: Indices | Mask) -> Array | None:
+    return None if weights is None else weights[rows]
+
+
+def _out_of_bag(
+    models: Sequence[Any], bags: Sequence[Indices], X: Array, labels: Labels, weights: Array | None
+) -> tuple[Array, Labels, Array | None]:
+    """The mean log odds of every row by the models that did not see it, its label and its weight."""
     total, count = np.zeros(len(X)), np.zeros(len(X))
     for model, bag in zip(models, bags, strict=True):
         out = np.setdiff1d(np.arange(len(X)), bag)
         total[out] += logit(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE)
         count[out] += 1
     seen = count > 0
-    return total[seen] / count[seen], labels[seen]
+    return total[seen] / count[seen], labels[seen], _of(weights, seen)
 
 
-def _calibrated(log_odds: Array, labels: Labels) -> tuple[float, float]:
+def _calibrated(log_odds: Array, labels: Labels, weights: Array | None) -> tuple[float, float]:
     """Platt's slope and intercept; a slope of 0 where the log odds do not tell the labels apart."""
     desired, rows = int(labels.sum()), len(labels)
     others = rows - desired
     deviation = np.sqrt((rows + 1) / (12 * desired * others))
     if roc_auc_score(labels, log_odds) < 0.5 + BEYOND_CHANCE * deviation:
         return 0.0, float(np.log(desired) - np.log(others))
-    curve = LogisticRegression(C=1e6).fit(log_odds[:, np.newaxis], labels)
+    curve = LogisticRegression(C=1e6).fit(log_odds[:, np.newaxis], labels, weights)
     return max(0.0, float(curve.coef_[0, 0])), float(curve.intercept_[0])
 
 

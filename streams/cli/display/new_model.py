@@ -23,6 +23,7 @@ from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
 from ...programs.training.lasting import BARE, FACTS, OWN, Lasted, asked_of, lasted
 from ...programs.training.protected import PREFIX, protected_in_words
+from ...programs.training.selected import APPROVED, OTHERS_APPROVED, covers_less, selected_in_words
 from ...programs.training.served import BELOW_THE_FLOOR, BREAKING, BROKEN, ONLY_UP_TO_A_POINT, ONLY_WAY, PROMISED
 
 IN_WORDS = (
@@ -44,6 +45,8 @@ IN_WORDS = (
     effects.BROKEN,
     effects.UNDEFINED,
     effects.AGAINST,
+    APPROVED,
+    OTHERS_APPROVED,
 )
 """Metrics that are told in sentences, by the beginnings of their names."""
 EQUAL_COST = 0.02
@@ -88,7 +91,12 @@ def print_model(manifest: Manifest, spec: ProgramSpec, output: Path) -> None:
     console.print(table)
     for line in lines:
         console.out(line, highlight=False)
-    for line in (*protected_in_words(manifest.metrics), *effects.doubts_in_words(manifest.metrics, manifest.effects)):
+    words = (
+        *protected_in_words(manifest.metrics),
+        *selected_in_words(manifest.metrics),
+        *effects.doubts_in_words(manifest.metrics, manifest.effects),
+    )
+    for line in words:
         tell(f"warning: {line}")
     if _serves_nobody(manifest):
         where = "" if manifest.metrics["without_option"] == 1.0 else " in such a round"
@@ -111,6 +119,8 @@ def _improvement(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     yield f"whether options help: by the labels, Brier score {brier:.3f}, area under the curve {auc:.3f}"
     yield f"  by tenths of the rows kept aside, predicted: {' '.join(f'{mean:.2f}' for mean in means)}"
     yield f"  by tenths of the rows kept aside, observed:  {observed}"
+    if covers_less(manifest.metrics):
+        yield "  all of these have a label: it says nothing of people unlike them, such as most whom the model rejects"
 
 
 def _instances(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:

@@ -24,12 +24,19 @@ def measured_improvement(fitted: TrainedImprovement | None, X: Floats, labels: L
     return None if fitted is None else FittedImprovement(fitted, measured_calibration(fitted, X, labels))
 
 
-def fit_improvement(spec: ProgramSpec, X: Floats, labels: Labels, seed: int) -> TrainedImprovement | None:
-    """The estimate of whether changes help, from training rows (n, D) with labels (n,).
+def fit_improvement(
+    spec: ProgramSpec, X: Floats, labels: Labels, seed: int, unlabelled: Floats | None = None
+) -> TrainedImprovement | None:
+    """The estimate of whether changes help, from training rows (n, D) with labels (n,), and from (m, D) without one.
 
     None where the spec does not ask for it, and where the labels cannot say it.
     """
-    return improvement.registry[spec.policy.improvement].fit(X, labels, seed) if needs_improvement(spec) else None
+    if not needs_improvement(spec):
+        return None
+    method = improvement.registry[spec.policy.improvement]
+    if unlabelled is None or not len(unlabelled):
+        return method.fit(X, labels, seed)
+    return method.fit(X, labels, seed, unlabelled)
 
 
 def measured_calibration(fitted: TrainedImprovement, X: Floats, labels: Labels) -> Calibration:

@@ -32,6 +32,7 @@ from .fitting import fit
 from .improvement import fit_improvement
 from .retrains import fit_retrains
 from .seeding import seeded
+from .selected import others_beside
 from .unsaved_program import UnsavedProgram, unsaved_program
 
 Floats = NDArray[np.float64]
@@ -171,7 +172,7 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
     instances = [row for row in rest[approved].tolist() if codec.violated_constraint(table.rows[row]) is None]
     if not len(people) or not instances:
         return None
-    improvement = fit_improvement(spec, X[own], labels[own], 0)
+    improvement = fit_improvement(spec, X[own], labels[own], 0, others_beside(table, len(own)))
     kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], own))
     return _asked(spec, unsaved_program(codec, model.score, kept, reference, improvement), promise, people, others)
 

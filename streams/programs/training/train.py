@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
+from ....schemas.table import UNLABELLED
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new
@@ -97,7 +98,7 @@ def train(
     policy = read_goal_policy(goal_policy, loaded)
     table, codec, random = labelled(csv, loaded, tell), FeatureCodec(loaded.spec), np.random.RandomState(seed)
     dates = None if date_column is None else read_dates(csv, date_column)[~table.unlabelled]
-    own, recourse, held_out = split_rows(table.labels, csv, random)
+    own, recourse, held_out = split_rows(table.labels, csv, random, table.left_out)
     split = Split(own, own, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
     X = codec.readable(table.X)
     fitted = fit(_estimator(estimator, random, calibrate), X[own], table.labels[own])
@@ -156,7 +157,9 @@ def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bo
     return CalibratedClassifierCV(estimator, method="sigmoid", cv=CALIBRATION_FOLDS, ensemble=False)
 
 
-def split_rows(labels: NDArray[np.int64], csv: Path, random: np.random.RandomState) -> tuple[Indices, Indices, Indices]:
+def split_rows(
+    labels: NDArray[np.int64], csv: Path, random: np.random.RandomState, left_out: Mapping[str, float] | None = None
+) -> tuple[Indices, Indices, Indices]:
     """Shuffled row indices: half to fit, a quarter for instances, a quarter held out. Raises ``UsageError``."""
     try:
         if labels.all():
@@ -165,9 +168,10 @@ def split_rows(labels: NDArray[np.int64], csv: Path, random: np.random.RandomSta
         recourse, held_out = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=random)
     except ValueError:
         desired = int(labels.sum())
-        raise UsageError(
-            f"{csv}: {desired} rows with the desired label and {len(labels) - desired} without: too few to split 2:1:1"
-        ) from None
+        message = f"{csv}: {desired} rows with the desired label and {len(labels) - desired} without"
+        if count := (left_out or {}).get(UNLABELLED):
+            message += f", and {count:.0f} whose label is not given, which say nothing of what came of them"
+        raise UsageError(f"{message}: too few to split 2:1:1") from None
     return fit, recourse, held_out
 
 

@@ -37,12 +37,10 @@ from .lasting import measure_lasting
 from .margin import Tell, wanted_margin
 from .protected import protected_use
 from .resampled import Samples
+from .selected import approved_others, approved_shares, others_beside, population_rows, with_rejected_others
 from .served import broken_rows, just_above, measure_served
 from .share_calibration import ShareMeasurement
 from .unsaved_program import Floats, Indices, Score, UnsavedProgram, unsaved_program
-
-REFERENCE_ROWS = 5000
-"""Rows that are kept as the population of percentile costs."""
 
 
 class Split(NamedTuple):
@@ -118,15 +116,17 @@ def write_trained(
     alike = {ALIKE: float(fewest_alike(instances, table.rows))} if copies_rows(spec) else {}
     known = known._replace(has_instances=bool(instances), metrics=alike)
     check_first(known, trained.loaded)
-    population = trained.raw(split.population[:REFERENCE_ROWS])
+    population = population_rows(trained, seed)
     with threadpool_limits(1):
-        prior = fit_improvement(spec, table.X[split.helping], table.labels[split.helping], seed)
+        prior = fit_improvement(
+            spec, table.X[split.helping], table.labels[split.helping], seed, others_beside(table, len(split.helping))
+        )
     unsaved = unsaved_program(trained.codec, trained.model.score, instances, population, prior, following.effects)
     samples: Samples | None = None
     if spec.policy.objective != "cost" or spec.policy.lasting is not None:
         samples = trained.samples()
         unsaved = unsaved._replace(retrains=[score_of_options(other.score) for other in samples.retrains])
-    rejected = table.X[split.recourse][~trained.approves(split.recourse)]
+    rejected = with_rejected_others(trained, table.X[split.recourse][~trained.approves(split.recourse)])
     margin, measured = wanted_margin(spec, unsaved, partial(trained.refit, samples), rejected)
     # Last, so that nothing else of such a model depends on how many retrains it has.
     samples = samples or trained.samples()
@@ -148,7 +148,7 @@ def write_trained(
         goal_policy=goal_policy,
         effects=following.effects,
         improvement=measured_improvement(prior, table.X[split.held_out], table.labels[split.held_out]),
-        approved=trained.raw(split.unseen[trained.approves(split.unseen)]),
+        approved=[*trained.raw(split.unseen[trained.approves(split.unseen)]), *approved_others(trained)],
         metrics=_quality(trained) | {"instances": len(usable)} | measured | share.metrics | alike | following.metrics,
     )
 
@@ -159,7 +159,9 @@ def _served(
     """What people are served, and which rows and columns of the data say that something is wrong."""
     spec, table, split = trained.loaded.spec, trained.table, trained.split
     approved = trained.approves(split.recourse)
-    rejected, turned_down = table.X[split.recourse][~approved], table.X[split.unseen][~trained.approves(split.unseen)]
+    rejected, turned_down = (
+        with_rejected_others(trained, table.X[rows][~trained.approves(rows)]) for rows in (split.recourse, split.unseen)
+    )
     asked = round_score(spec, trained.model.score(table.X[split.recourse])[approved])
     return {
         **measure_served(spec, unsaved, margin, rejected, promise, asked),
@@ -215,4 +217,5 @@ def _quality(trained: Trained) -> dict[str, float]:
         **trained.facts,
         **just_above(trained.loaded.spec, unseen, table.labels[split.unseen]),
         **table.left_out,
+        **approved_shares(trained),
     }

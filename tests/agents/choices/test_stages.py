@@ -135,3 +135,19 @@ def test_what_was_expected_is_that_of_the_last_stage_seen() -> None:
     assert choice.expected_of(own, Seen(True, True)) == pytest.approx((helps, 1.0))
     assert choice.expected_of(own, Seen(None, False)) == pytest.approx((execution * helps, 0.0))
     assert choice.expected_of(own, Seen()) is None
+
+
+def test_where_the_level_is_doubted_the_first_outcomes_move_it_and_no_feature() -> None:
+    usual, doubting = learner(), learner()
+    doubting.doubt_level()
+    before = Stages.expected_help(pulls(doubting, options([2.0, 1.0, 1.0]))[0].context)
+    assert before == pytest.approx(float(sigmoid(np.array([2.0]))[0]))
+    for choice in (usual, doubting):
+        for _ in range(10):
+            choice.learn(pulls(choice, options([2.0, 1.0, 1.0])), Seen(acted=True, helped=False))
+    level, usual_level = doubting._weights[0], usual._weights[0]
+    assert level < 3.0 * usual_level < 0.0
+    assert doubting.omega.max() < usual.omega.max()
+    assert Stages.expected_help(pulls(doubting, options([2.0, 1.0, 1.0]))[0].context) < 0.7 * before
+    assert Stages.beliefs_of(doubting.state(), doubts_level=True).omega.tolist() == doubting.omega.tolist()
+    assert Stages.expected_help(b"") is None

@@ -205,8 +205,8 @@ def test_rows_whose_label_is_not_given_are_counted_and_say_nothing(tmp_path):
     )
     draft = draft_spec(file, "y")
     assert draft.unlabelled == 25
-    assert "# Left out: 25 of 100 rows, whose label is not given.\n" in draft.text
+    assert "# 25 of 100 rows have no label. missing: unlabelled reads them" in draft.text
     assert "-9000" not in draft.text
     file.write_text("income,y\n" + "\n".join(f"{i},{'none' if i % 2 else 'late'}" for i in range(ROWS)))
-    with pytest.raises(TableError, match="50 are left out, whose label is not given: write another word"):
+    with pytest.raises(TableError, match=r"the label of 50 is not given, .*: write another word"):
         draft_spec(file, "y")

@@ -1,0 +1,124 @@
+"""What rows without a label are for: they say what people are like, who gets a label, and whom labels do not cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....agents.goals import accepted
+from ....agents.promises import whole_percent
+from ....schemas.events import Value
+from ....schemas.table import READ, Table
+
+if TYPE_CHECKING:
+    from .trained import Trained
+
+Floats = NDArray[np.float64]
+
+REFERENCE_ROWS = 5000
+"""Rows that are kept as the population of percentile costs."""
+APPROVED, OTHERS_APPROVED = "approval_rate_labelled", "approval_rate_unlabelled"
+"""The shares of the people whom the model approves: of its judged rows with a label, and of those without one."""
+CLEARLY_FEWER = 0.1
+"""By how much the model approves fewer people without a label, so that labels are said to be of the approved."""
+ALL_AGREE = 0.99
+"""The share of judged rows in which labels and the model's decisions are the same, of labels that may be decisions."""
+FEWEST_JUDGED = 100
+SEED = 44
+"""Beside that of training."""
+
+
+def others_beside(table: Table, count: int) -> Floats | None:
+    """The rows without a label (m, D) beside ``count`` ones with a label; None where the spec reads none.
+
+    They are drawn evenly, as large a share of all such rows as ``count`` is of those with a label, so that the share of
+    people with a label is that of the file.
+    """
+    return None if table.other_X is None else table.other_X[_drawn(table, count, 0)]
+
+
+def with_rejected_others(trained: Trained, rejected: Floats) -> Floats:
+    """Rejected people (n, D), and those whom the model rejects of the rows without a label, mixed."""
+    others = trained.table.other_X
+    if others is None or not len(others):
+        return rejected
+    people = np.concatenate([rejected, others[~_approves(trained, others)]])
+    return people[np.random.RandomState([SEED, 2]).permutation(len(people))]
+
+
+def approved_others(trained: Trained) -> list[Mapping[str, Value]]:
+    """The raw rows without a label that the model approves; none where the spec reads none."""
+    others, rows = trained.table.other_X, trained.table.others
+    if others is None or not len(others):
+        return []
+    return [rows[row] for row in np.flatnonzero(_approves(trained, others)).tolist()]
+
+
+def _approves(trained: Trained, X: Floats) -> NDArray[np.bool_]:
+    return np.asarray(accepted(trained.model.score(X), trained.loaded.spec.model.threshold))
+
+
+def population_rows(trained: Trained, seed: int) -> list[Mapping[str, Value]]:
+    """Raw rows that say what people are like: of those with a label, and as large a share of those without one."""
+    table, split = trained.table, trained.split
+    if not table.others:
+        return trained.raw(split.population[:REFERENCE_ROWS])
+    others = [table.others[row] for row in _drawn(table, len(split.population), 1).tolist()]
+    rows = [*trained.raw(split.population), *others]
+    order = np.random.RandomState([seed, SEED]).permutation(len(rows))[:REFERENCE_ROWS]
+    return [rows[row] for row in order.tolist()]
+
+
+def _drawn(table: Table, count: int, purpose: int) -> NDArray[np.intp]:
+    """Numbers of rows without a label: the share of them that ``count`` is of the rows with one."""
+    others, labelled = len(table.others), len(table.rows)
+    drawn = np.random.RandomState([SEED, purpose]).permutation(others)
+    return np.sort(drawn[: round(others * count / labelled)])
+
+
+def approved_shares(trained: Trained) -> dict[str, float]:
+    """Which share of the people with and without a label the model approves; nothing where none are read."""
+    others = trained.table.other_X
+    if others is None or not len(others):
+        return {}
+    of_others = float(_approves(trained, others).mean())
+    return {APPROVED: float(trained.approves(trained.split.judged).mean()), OTHERS_APPROVED: of_others}
+
+
+def selected_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
+    """What labels do not cover: that they are of the approved alone, or are decisions themselves."""
+    of_labelled, of_others = metrics.get(APPROVED), metrics.get(OTHERS_APPROVED)
+    if of_labelled is not None and of_others is not None:
+        shares = (
+            f"it approves {whole_percent(of_labelled)} of the people with a label and {whole_percent(of_others)} of "
+            f"the {metrics[READ]:.0f} without one"
+        )
+        if covers_less(metrics):
+            yield (
+                f"labels seem to be of approved people only: {shares}. What is said of calibration holds for people "
+                "like those with a label; of those whom it rejects only outcomes of carried out options can say more, "
+                "and help may be far less probable than is told until they come"
+            )
+        else:
+            yield f"labels are missing of people whom the model judges alike: {shares}"
+    if _are_decisions(metrics):
+        yield (
+            f"labels and the model's decisions agree in {whole_percent(metrics['accuracy'])} of the rows kept aside: "
+            "labels that record decisions, or call everybody bad who was rejected, say nothing of what came of the "
+            "rejected; leave these cells empty and write `label: {missing: unlabelled}`"
+        )
+
+
+def covers_less(metrics: Mapping[str, float]) -> bool:
+    """Whether what a model was measured by has a label, and people without one are others by the model's approvals."""
+    return APPROVED in metrics and metrics.get(OTHERS_APPROVED, 1.0) < metrics[APPROVED] - CLEARLY_FEWER
+
+
+def _are_decisions(metrics: Mapping[str, float]) -> bool:
+    """Whether labels may be decisions: the model approves as many as have the wanted label, and the same people."""
+    agree, rows = metrics.get("accuracy", 0.0), metrics.get("held_out_rows", 0.0)
+    approved, desired = metrics.get("approval_rate", 0.0), metrics.get("desired_rate", 1.0)
+    return rows >= FEWEST_JUDGED and agree >= ALL_AGREE and abs(approved - desired) <= 1.0 - ALL_AGREE
