@@ -27,6 +27,7 @@ from ..bundle.writer import check_new
 from ..models.scoring import scorer
 from ..onnx.matrix import Stated
 from ..promised import needs_retrains
+from .fitted_model import Split, Trained
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .imported_model import Importer
@@ -34,7 +35,7 @@ from .margin import Tell, retrained
 from .resampled import Samples
 from .retrains import RETRAINS, check_number
 from .train import ESTIMATORS
-from .trained import Split, Trained, labelled, write_trained
+from .trained import labelled, write_trained
 
 Floats = NDArray[np.float64]
 

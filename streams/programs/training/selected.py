@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,9 @@ from numpy.typing import NDArray
 from ....agents.goals import accepted
 from ....agents.promises import whole_percent
 from ....schemas.events import Value
-from ....schemas.table import READ, Table
-
-if TYPE_CHECKING:
-    from .trained import Trained
+from ....schemas.table import READ
+from .fitted_model import Trained
+from .others import SEED, drawn
 
 Floats = NDArray[np.float64]
 
@@ -27,17 +25,6 @@ CLEARLY_FEWER = 0.1
 ALL_AGREE = 0.99
 """The share of judged rows in which labels and the model's decisions are the same, of labels that may be decisions."""
 FEWEST_JUDGED = 100
-SEED = 44
-"""Beside that of training."""
-
-
-def others_beside(table: Table, count: int) -> Floats | None:
-    """The rows without a label (m, D) beside ``count`` ones with a label; None where the spec reads none.
-
-    They are drawn evenly, as large a share of all such rows as ``count`` is of those with a label, so that the share of
-    people with a label is that of the file.
-    """
-    return None if table.other_X is None else table.other_X[_drawn(table, count, 0)]
 
 
 def with_rejected_others(trained: Trained, rejected: Floats) -> Floats:
@@ -66,17 +53,10 @@ def population_rows(trained: Trained, seed: int) -> list[Mapping[str, Value]]:
     table, split = trained.table, trained.split
     if not table.others:
         return trained.raw(split.population[:REFERENCE_ROWS])
-    others = [table.others[row] for row in _drawn(table, len(split.population), 1).tolist()]
+    others = [table.others[row] for row in drawn(table, len(split.population), 1).tolist()]
     rows = [*trained.raw(split.population), *others]
     order = np.random.RandomState([seed, SEED]).permutation(len(rows))[:REFERENCE_ROWS]
     return [rows[row] for row in order.tolist()]
-
-
-def _drawn(table: Table, count: int, purpose: int) -> NDArray[np.intp]:
-    """Numbers of rows without a label: the share of them that ``count`` is of the rows with one."""
-    others, labelled = len(table.others), len(table.rows)
-    drawn = np.random.RandomState([SEED, purpose]).permutation(others)
-    return np.sort(drawn[: round(others * count / labelled)])
 
 
 def approved_shares(trained: Trained) -> dict[str, float]:

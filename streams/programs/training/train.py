@@ -33,6 +33,7 @@ from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import scorer
 from .dates import read_dates
 from .first_bounds import in_first_bounds
+from .fitted_model import Split, Trained
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .kept_aside import Training
@@ -40,7 +41,7 @@ from .margin import retrained
 from .resampled import Resampled, Samples
 from .retrains import check_dates, states_share, wanted_retrains
 from .share_calibration import ShareMeasurement, measure_share
-from .trained import Split, Trained, labelled, write_trained
+from .trained import labelled, write_trained
 from .unsaved_program import Score
 
 Floats = NDArray[np.float64]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, brier_score_loss, roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from ....agents.goals import accepted
 from ....agents.promises import Promise
 from ....agents.scores import digits_apart, rounded_down
-from ....schemas.encoding import FeatureCodec
 from ....schemas.events import Value
 from ....schemas.specfile import LoadedSpec
 from ....schemas.table import Table, read_table, unlabelled_in_words
@@ -26,65 +23,23 @@ from ..bundle.manifest import Manifest
 from ..bundle.writer import write_bundle
 from ..limited_places import round_score
 from ..model_fit import ModelFacts
-from ..models.scoring import DecisionModel, score_of_options
+from ..models.scoring import score_of_options
 from ..promised import measured_promise
 from ..published_rows import METRIC as ALIKE
 from ..published_rows import copies_rows, fewest_alike
 from .effects import fit_effects
+from .fitted_model import Trained
 from .improvement import fit_improvement, measured_improvement
 from .label_fit import clearly, fit_of
 from .lasting import measure_lasting
 from .margin import Tell, wanted_margin
+from .others import others_beside
 from .protected import protected_use
 from .resampled import Samples
-from .selected import approved_others, approved_shares, others_beside, population_rows, with_rejected_others
+from .selected import approved_others, approved_shares, population_rows, with_rejected_others
 from .served import broken_rows, just_above, measure_served
 from .share_calibration import ShareMeasurement
-from .unsaved_program import Floats, Indices, Score, UnsavedProgram, unsaved_program
-
-
-class Split(NamedTuple):
-    """What the rows of a table are for, by their numbers.
-
-    The ``population`` is kept, as far as it is needed. The ``helping`` rows teach whether changes help, which the
-    ``held_out`` ones measure. Of ``recourse``, those that the model accepts may become instances, and the others show
-    what people are served. The model was not fitted on the ``unseen`` rows, and is ``judged`` on some of them.
-    """
-
-    population: Indices
-    helping: Indices
-    held_out: Indices
-    recourse: Indices
-    unseen: Indices
-    judged: Indices
-
-
-class Trained(NamedTuple):
-    """A ``model`` of a program's table, which is written as the ``estimator``, with some ``facts``.
-
-    ``refit`` are the scores of models of other rows, by which a margin is measured; it is given the ``samples``, where
-    these were made before. ``share`` is what the verdict of retrains is worth.
-    """
-
-    csv: Path
-    loaded: LoadedSpec
-    table: Table
-    codec: FeatureCodec
-    model: DecisionModel
-    estimator: Any
-    split: Split
-    refit: Callable[[Samples | None], Sequence[Score]]
-    samples: Callable[[], Samples]
-    share: Callable[[], ShareMeasurement] = lambda: ShareMeasurement(UNSET, {})
-    facts: Mapping[str, float] = {}
-
-    def approves(self, rows: Indices) -> NDArray[np.bool_]:
-        """Which of the rows the model approves."""
-        return accepted(self.model.score(self.table.X[rows]), self.loaded.spec.model.threshold)
-
-    def raw(self, rows: Indices) -> list[Mapping[str, Value]]:
-        """The rows as they stand in the data."""
-        return [self.table.rows[row] for row in rows]
+from .unsaved_program import Floats, UnsavedProgram, unsaved_program
 
 
 def labelled(csv: Path, loaded: LoadedSpec, tell: Tell) -> Table:

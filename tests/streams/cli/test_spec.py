@@ -351,7 +351,7 @@ def test_a_spec_whose_label_has_codes_that_nobody_has_decided_is_refused_with_th
     assert draft(data, "y", spec) == 0
     told = capsys.readouterr().err
     assert "write the desired value, 0 or 1, and take from `not_given` what is an outcome: -9 (20 times)" in told
-    assert "20 rows left out" in told
+    assert "20 rows read as people without a label" in told
     assert main(["train", str(data), "--spec", str(spec), "--output", str(tmp_path / "model")]) == 2
     refusal = "in place of `undecided`, and delete from label.not_given what is an outcome: rows with -9 are left out"
     assert refusal in capsys.readouterr().err
