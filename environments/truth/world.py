@@ -96,6 +96,7 @@ class TruthWorld(Arrivals):
         self.estimator: Any = model.estimator
         self.columns = self.codec.columns
         self.training, self.unseen = model.parts(table)
+        self.table, self.training_rows = table, model.training
         self._base = spec
         self._nu = 1.0 / self.codec.dimension if spec.policy.nu is None else spec.policy.nu
         self._draw(truth, seed, conditions)

@@ -185,12 +185,17 @@ def _made_of_two(columns: Iterable[Column], doubts: Mapping[str, int]) -> dict[s
 
 
 def _rank(identity: Identity, doubts: Mapping[str, int]) -> tuple[bool | int | float | str, ...]:
-    """The lower, the rather its column is left out. Of a * b = c all three follow from the other two."""
+    """The lower, the rather its column is computed. Of a * b = c all three follow from the other two.
+
+    Of a + b = c it is the total, or a balance below 0 in some row, whatever is known of the parts: computed from the
+    total, one part would grow when another is made smaller. Of others it is the one of most doubt.
+    """
     column, first, sign, second, *_ = identity
     is_ratio = sign == "/" and not column.is_whole
     low, high = float(column.values.min()), float(column.values.max())
     names = (column.name, first.name, second.name)
-    return not is_ratio, -doubts[column.name], low >= 0, sign in "/-", max(-low, high), *names
+    is_part = sign in "+-" and low >= 0, sign == "-"
+    return not is_ratio, *is_part, -doubts[column.name], low >= 0, sign in "/-", max(-low, high), *names
 
 
 def _rests_on(name: str, operand: str, found: Mapping[str, Identity]) -> bool:

@@ -25,9 +25,11 @@ from ...errors import writing
 from ...programs.assembly import assemble
 from ...programs.bundle.improvement import FittedImprovement
 from ...programs.bundle.writer import write_bundle
+from ...programs.effects import Fitted
 from ...programs.margin import uses_margin
 from ...programs.models.scoring import scorer
 from ...programs.spec_check import load_program_spec
+from ...programs.training.effects import fit_effects
 from ...programs.training.improvement import fit_improvement, measured_improvement
 from ...programs.training.margin import retrained, smallest_margin
 from ...programs.training.unsaved_program import unsaved_program
@@ -71,6 +73,7 @@ def write_programs(name: str, world: People, folder: Path, choices: Choices) -> 
             metrics={},
             margin=margin,
             improvement=improvement,
+            effects=_effects(world, spec),
         )
         specs[spec.program] = write_spec(program_folder / SPEC_FILE, spec)
     return specs
@@ -97,6 +100,13 @@ def _improvement(world: People, spec: ProgramSpec) -> FittedImprovement | None:
     if world.training is None or world.unseen is None:
         return None
     return measured_improvement(fit_improvement(spec, *world.training, ARTEFACT_SEED), *world.unseen)
+
+
+def _effects(world: People, spec: ProgramSpec) -> Fitted:
+    """What follows from changes, as training would fit it; none in worlds without a table."""
+    if not isinstance(world, TruthWorld):
+        return UNSET
+    return fit_effects(Path(spec.program), spec, world.table, world.training_rows).effects
 
 
 def _margin(

@@ -73,17 +73,17 @@ def selected_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
     of_labelled, of_others = metrics.get(APPROVED), metrics.get(OTHERS_APPROVED)
     if of_labelled is not None and of_others is not None:
         shares = (
-            f"it approves {whole_percent(of_labelled)} of the people with a label and {whole_percent(of_others)} of "
-            f"the {metrics[READ]:.0f} without one"
+            f"the model approves {whole_percent(of_labelled)} of the people with a label and "
+            f"{whole_percent(of_others)} of the {metrics[READ]:.0f} without one"
         )
         if covers_less(metrics):
             yield (
                 f"labels seem to be of approved people only: {shares}. What is said of calibration holds for people "
-                "like those with a label; of those whom it rejects only outcomes of carried out options can say more, "
-                "and help may be far less probable than is told until they come"
+                "like those with a label; of those whom the model rejects only outcomes of carried out options can say "
+                "more, and help may be far less probable than is told until they come"
             )
         else:
-            yield f"labels are missing of people whom the model judges alike: {shares}"
+            yield f"labels are missing of people who are judged alike: {shares}"
     if _are_decisions(metrics):
         yield (
             f"labels and the model's decisions agree in {whole_percent(metrics['accuracy'])} of the rows kept aside: "

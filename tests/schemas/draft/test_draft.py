@@ -456,6 +456,14 @@ def test_no_answer_opens_a_computed_feature(tmp_path):
     assert line.startswith("mutable.portion: not taken: it is 'asked' / 'gross' in every row")
 
 
+def test_the_total_is_computed_whatever_is_known_of_its_parts(tmp_path):
+    generator, quality, label = people()
+    columns = {name: [generator.randint(0, 900) for _ in quality] for name in ("loans", "cards")}
+    columns["debt_total"] = [one + other for one, other in zip(*columns.values(), strict=True)]
+    said = decisions(loans="down", debt_total="down")
+    assert computed(draft_spec(written(tmp_path, columns, label), "y", said)) == {"debt_total": "cards + loans"}
+
+
 def derived(rows=ROWS):
     """Amounts, and what follows from them: two ratios, one of them rounded, a product, a sum, a difference, flags."""
     generator = random.Random(3)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
+import numpy as np
 import pytest
 
+from onward.benchmarks.truth.settings import setting
 from onward.environments.population import SPEC
+from onward.environments.truth import Conditions
 from onward.schemas.spec import Condition, Constraints, Policy, Rule, Window
 from onward.schemas.specfile import load_spec, parse_spec
-from onward.streams.cli.worlds.program_folders import program_name
+from onward.streams.cli.worlds.program_folders import program_name, write_programs
 from onward.streams.cli.worlds.spec_yaml import spec_yaml
+from onward.streams.programs.assembly import assemble
+from onward.streams.programs.spec_check import load_program_spec
 
 PACKAGED = sorted(SPEC.parent.glob("*.yaml"))
 
@@ -42,3 +47,14 @@ def test_the_policy_is_written_even_where_it_is_the_default():
 def test_names_are_kept_short_enough_for_a_program():
     assert program_name("credit", "linucb") == "credit-linucb"
     assert program_name("x" * 63, "linucb") == "x" * 56 + "-linucb"
+
+
+def test_what_follows_in_a_world_is_fitted_as_training_does(tmp_path):
+    own = setting("population", None, "logistic", 0, 600)
+    spec = msgspec.structs.replace(own.spec, effects=(("monthly_income", "savings"),))
+    world = own._replace(spec=spec).world(20, Conditions())
+    [file] = write_programs("loan", world, tmp_path, {"residual": {}}).values()
+    [effect] = assemble(load_program_spec(file)).bundle.manifest.effects
+    rows = [own.table.rows[row] for row in world.training_rows]
+    income, savings = ([row[name] for row in rows] for name in ("monthly_income", "savings"))
+    assert effect.slope == pytest.approx(np.polyfit(income, savings, 1)[0])

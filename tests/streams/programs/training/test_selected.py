@@ -82,7 +82,7 @@ def test_people_without_a_label_are_among_those_that_options_are_made_for(
 def test_it_is_said_what_calibration_does_not_cover(trained: tuple[Path, onward.Manifest, int]) -> None:
     _, manifest, count = trained
     [line] = selected_in_words(manifest.metrics)
-    assert line.startswith("labels seem to be of approved people only: it approves ")
+    assert line.startswith("labels seem to be of approved people only: the model approves ")
     assert f"of the {count} without one" in line
 
 
