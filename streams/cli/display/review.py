@@ -42,7 +42,7 @@ def print_review(review: Review, csv: Path, *, as_json: bool) -> None:
 def _counts(review: Review, csv: Path) -> Iterator[str]:
     yield f"{review.program}: model {review.model} rejects {review.rejected:,} of the {review.rows:,} rows of {csv}"
     if review.unlabelled:
-        yield f"{counted(review.unlabelled, 'row')} left out: the label is not given"
+        yield f"{counted(review.unlabelled, 'row')} left out: the label is not given: nothing is said of these people"
     if review.note:
         yield review.note
         return
