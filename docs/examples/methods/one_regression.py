@@ -24,8 +24,8 @@ class OneRegression(TrainedImprovement):
         self._weights, self._intercept = weights, intercept
 
     @classmethod
-    def fit(cls, X: Array, labels: NDArray[np.int64], seed: int) -> Self | None:
-        """The regression of training rows; None where all have one label."""
+    def fit(cls, X: Array, labels: NDArray[np.int64], seed: int, unlabelled: Array | None = None) -> Self | None:
+        """The regression of training rows, whoever else has no label; None where all have one label."""
         if len(np.unique(labels)) < 2:
             return None
         model = LogisticRegression(max_iter=1000, random_state=seed).fit(X, labels)
