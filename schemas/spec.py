@@ -220,8 +220,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
     A goal for rounds with limited places takes ``goal_parameters``, and needs ``capacity``, which no other goal takes.
 
-    ``nu`` scales cost in the execution probability exp(-nu cost); by default 4/D with D the encoded columns, and 1/D
-    where the objective is ``cost``. ``parameters`` are those of the choice (docs/reference/spec.md lists them), and
+    ``nu`` scales cost in the execution probability exp(-nu cost), where somebody knows it. Where nobody does,
+    ``assumed_nu`` stands for it; by default 4/D with D the encoded columns, and 1/D where the objective is ``cost``.
+    ``parameters`` are those of the choice (docs/reference/spec.md lists them), and
     ``generator_parameters`` those of the generator. ``exploration`` is the share of steps whose candidate is drawn
     evenly among the feasible ones instead, so that another policy can be evaluated.
 
@@ -251,6 +252,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     samples: Annotated[int, Meta(ge=1, le=10_000)] | None = None
     satisfied: Annotated[float, Meta(gt=0)] | None = None
     nu: Annotated[float, Meta(ge=0)] | None = None
+    assumed_nu: Annotated[float, Meta(ge=0)] | None = None
     exploration: Annotated[float, Meta(ge=0, le=1)] = 0.0
     window: Window = DEFAULT_WINDOW
     seed: Annotated[int, Meta(ge=0)] = 0

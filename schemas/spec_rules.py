@@ -191,6 +191,8 @@ def _check_policy(spec: ProgramSpec) -> Iterator[Violation]:
         yield ("policy", "target"), "a target score and a margin cannot both be given: take one of them out"
     if target is not None and target < spec.model.threshold:
         yield ("policy", "target"), f"a score of {target:g} is rejected: the threshold is {spec.model.threshold:g}"
+    if spec.policy.nu is not None and spec.policy.assumed_nu is not None:
+        yield ("policy", "assumed_nu"), "`nu` is known, so that nothing is assumed: take one of them out"
     yield from _check_window(window)
 
 

@@ -34,9 +34,12 @@ def test_the_search_measures_for_the_worked_person_what_the_page_says(
     found = generator._aimed.targets(person)
     assert len(found.owner) == sum(int(measured) for _, measured, *_ in rows)
 
-    changed = (generator._aimed.steps(found) != 0).sum(axis=1)
     carried_out, helps = np.exp(-program.nu * found.cost), sigmoid(found.helps)
     together = np.where(found.accepted, carried_out * helps, 0.0)
-    for (_, _, _, *told), most_changes in zip(rows, (1, 2, 2), strict=True):
-        best = int(np.where(changed <= most_changes, together, 0.0).argmax())
+    steps, measured = generator._aimed.steps(found), 0
+    for _, more, words, *told in rows:
+        measured += int(more)
+        best = int(together[:measured].argmax())
+        sizes = [abs(int(b) - int(a)) for a, b in re.findall(r"from (\d+) to (\d+)", words)]
+        assert sizes == np.abs(steps[best][steps[best] != 0]).tolist()
         assert told == [f"{of[best]:.2f}" for of in (carried_out, helps, together)]

@@ -56,7 +56,7 @@ policy:
   lasting: 0.9       # who has options that 9 of 10 models of other samples accept, is told of no other
   choice: stages     # learns who acts and whom it helps apart; protoar: the easiest first, and learns from no outcome
   # margin: 0        # how far above the threshold options score; auto: as far as makes 9 of 10 last, if it costs little
-  nu: 0.5            # 6 of 10 people would change one thing over its whole range: exp(-nu); what they do corrects it
+  assumed_nu: 0.5    # 6 of 10 people would change one thing over its whole range: exp(-nu); nu: where it is known
 """
 SHARDS = """\
 # The parts of the program that workers share out, 24 so that six partitions have some; the number cannot change later.

@@ -24,7 +24,10 @@ EFFORT: Mapping[str, float] = {"improvement": 4.0, "cost": 1.0}
 
 def nu_of(spec: ProgramSpec, columns: int) -> float:
     """The factor of the cost in the execution probability exp(-nu cost), of ``columns`` encoded columns."""
-    return EFFORT[spec.policy.objective] / columns if spec.policy.nu is None else spec.policy.nu
+    policy = spec.policy
+    if policy.nu is not None:
+        return policy.nu
+    return EFFORT[policy.objective] / columns if policy.assumed_nu is None else policy.assumed_nu
 
 
 def objective_of(

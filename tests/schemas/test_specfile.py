@@ -163,6 +163,7 @@ CASES = [
         "policy:\n  choice: 1\n  nu: high",
         [(15, "policy.choice", "quotes"), (16, "policy.nu", "a number")],
     ),
+    ("policy:", "policy:\n  nu: 1\n  assumed_nu: 1", [(16, "policy.assumed_nu", "take one of them out")]),
     (
         "bounds: [0, 100], ",
         "bounds: [much, more], ",

@@ -230,11 +230,11 @@ def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,y\n1,0\n2,1\n")
     text = draft_spec(data, "y", Decisions(Answers({"y": 1}, {"income": "up"}))).text
-    uncommented = re.sub(r"^( *)# ((choice|margin|nu|constraints): )", r"\1\2", text, flags=re.MULTILINE)
+    uncommented = re.sub(r"^( *)# ((choice|margin|constraints): )", r"\1\2", text, flags=re.MULTILINE)
     spec.write_text(uncommented)
     loaded = load_program_spec(spec).spec
     policy = loaded.policy
-    assert (policy.choice, policy.margin, policy.nu, loaded.constraints.max_changes) == ("stages", 0, 1, 1)
+    assert (policy.choice, policy.margin, policy.assumed_nu, loaded.constraints.max_changes) == ("stages", 0, 0.5, 1)
 
 
 @pytest.mark.parametrize(

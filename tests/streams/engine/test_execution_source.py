@@ -21,11 +21,18 @@ from onward.tests.support.pipeline import no_clock
 from onward.tests.support.tape import MINUTE_MS, TIMED, rows, tape
 
 TOLD = {"nu": 0.5}
+ASSUMED = {"assumed_nu": 0.5}
 
 
 @pytest.mark.parametrize(
     ("choice", "policy", "source"),
-    [("linucb", {}, "assumed"), ("linucb", TOLD, "told"), ("residual", {}, "assumed"), ("residual", TOLD, "told")],
+    [
+        ("linucb", {}, "assumed"),
+        ("linucb", TOLD, "told"),
+        ("residual", {}, "assumed"),
+        ("residual", ASSUMED, "assumed"),
+        ("residual", TOLD, "told"),
+    ],
 )
 def test_a_recourse_names_the_source(tmp_path, choice, policy, source):
     story = tape(tmp_path, choice=choice, policy=policy)
@@ -35,6 +42,17 @@ def test_a_recourse_names_the_source(tmp_path, choice, policy, source):
     assert answer.execution_source == source
     assert answer.options[0].learned_execution_probability is None
     assert (f"with probability {answer.options[0].execution_probability:.2f}" in str(answer)) == (source == "told")
+
+
+def test_an_assumed_nu_counts_as_a_told_one_does(tmp_path):
+    chances = []
+    for name, policy in (("told", TOLD), ("assumed", ASSUMED)):
+        story = tape(tmp_path / name, choice="residual", policy=policy)
+        story.applies("x")
+        story.fold()
+        [answer] = story.answers()
+        chances.append([option.execution_probability for option in answer.options])
+    assert chances[0] == chances[1]
 
 
 def with_outcomes(folder, result="improved", **policy):

@@ -122,7 +122,7 @@ def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_s
     people = program.codec.encode_many([person.row for person in served])
     batch, several = propose(program, CurrentModel.of(program, program.bundle), people), 0
     for number, person in enumerate(served):
-        alike = person.options[:-1] if is_second_way(person.options) else person.options
+        alike = without_second_way(person.options)
         mains = [main_change(program, person.row, option) for option in alike]
         assert len(set(mains)) == len(mains)
         enough = ENOUGH * person.options[0].improvement_probability
@@ -138,10 +138,14 @@ def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_s
     assert several > len(served) / 8
 
 
-def is_second_way(options: Sequence[Option]) -> bool:
-    """Whether the last option does without what all before it change."""
-    *others, last = ({change.feature for change in option.changes} for option in options)
-    return bool(others) and bool(needed := set.intersection(*others)) and not needed & last
+def without_second_way(options: Sequence[Option]) -> list[Option]:
+    """The options without the one that does without what all others change, where there is one; the first stays."""
+    features = [{change.feature for change in option.changes} for option in options]
+    for second in range(len(options) - 1, 0, -1):
+        needed = set.intersection(*features[:second], *features[second + 1 :])
+        if needed and not needed & features[second]:
+            return [*options[:second], *options[second + 1 :]]
+    return list(options)
 
 
 def is_multiple(value: float, step: float) -> bool:
