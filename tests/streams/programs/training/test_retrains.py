@@ -197,7 +197,8 @@ def printed(folder: Path, promise: str, kind: str, capsys: pytest.CaptureFixture
 
 def test_the_command_tells_what_was_measured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, err = printed(folder, "{kind: lp}", "logistic_regression", capsys)
-    assert err.startswith("fitting 8 more models on resamples of the data, to measure the promise\nsuspicious: ")
+    assert err.startswith("fitting 8 more models on resamples of the data, to measure the promise\n")
+    assert "\nsuspicious: " in err
     assert "promise: lp with the radius " in out
     assert ", which 95% of models of resamples of the data stay within\n" in out
     assert "promise radius" not in out
