@@ -46,8 +46,9 @@ class Examined(NamedTuple):
     """What is seen of R states in which people will be.
 
     ``acted`` (R, D) are the rows of who changes alone what the person does. ``short`` (R, D) are the states where
-    what follows moves by one deviation less. ``sound`` (R,) are those that people can be told: what follows is defined
-    and within its bounds, nothing that is computed is moved, and no action goes against the change that is told.
+    what follows moves by one deviation less: of k features that follow, each by its deviation / sqrt(k). ``sound`` (R,)
+    are those that people can be told: what follows is defined and within its bounds, nothing that is computed is moved,
+    and no action goes against the change that is told.
     """
 
     acted: Array
@@ -107,12 +108,13 @@ class Consequences:
         self._low, self._scale = (each[self._column, np.newaxis] for each in (encoding.low, encoding.scale))
         self._unit = 10.0 ** np.maximum(np.array(encoding.digits)[self.features], 0)[:, np.newaxis]
         self._levels = list(_levels(self.links, place, self._unit))
-        self._short = [level.shortened() for level in self._levels]
         moving = {each for link in self.links for each in (*link.parents, *([link.child] if link.formula else []))}
         self._moving = encoding.column[sorted(moving)]
         self._computed = [place[link.child] for link in self.links if link.formula is not None]
         self._child = np.array([place[link.child] for link in self.links], dtype=np.intp)
-        self.varies = any(any(link.deviations) for link in self.links)
+        varying = [link.child for link in self.links if any(link.deviations)]
+        self._varying = np.array([place[child] for child in varying], dtype=np.intp)
+        self.varies = bool(varying)
         """Whether people differ in what follows."""
 
     def after(self, told: Array, people: Array) -> Array:
@@ -183,7 +185,9 @@ class Consequences:
         if not self.varies:
             return states
         short = np.where(done != 0.0, values, own)
-        self._carry(own, short, done != 0.0, self._short)
+        moves = (values[self._varying] != own[self._varying]) & (done[self._varying] == 0.0)
+        share = 1.0 / np.sqrt(np.maximum(moves.sum(axis=0), 1))
+        self._carry(own, short, done != 0.0, [level.shortened(share) for level in self._levels])
         return self._encoded(states, values, short, done == 0.0)
 
     def _raw(self, rows: Array) -> Array:
@@ -227,8 +231,8 @@ class _Level(NamedTuple):
     """Features that follow others and not each other: their places ``child`` (c,) among K features.
 
     ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer.
-    ``unit`` (c, 1) are the units in 1 to which raw values are rounded. One that is computed is alone, with a
-    ``formula``.
+    With a ``short`` (R,) each slope of a row is so many deviations nearer to 0, not beyond it. ``unit`` (c, 1) are the
+    units in 1 to which raw values are rounded. One that is computed is alone, with a ``formula``.
     """
 
     child: Indices
@@ -237,13 +241,17 @@ class _Level(NamedTuple):
     deviations: Array
     unit: Array
     formula: Formula | None
+    short: Array | None = None
 
     def follows(self, own: Array, values: Array) -> Array:
         """By how much they follow, raw (c, R), rounded, of values (K, R) before and after; NaN if not defined."""
         if self.formula is not None:
             return _rounded(self._computed(self.formula, own, values), self.unit)
         total = np.zeros((len(self.child), own.shape[1]))
-        for parent, slope in zip(self.parents.T, self.slopes.swapaxes(0, 1), strict=True):
+        columns = zip(self.parents.T, self.slopes.swapaxes(0, 1), self.deviations.swapaxes(0, 1), strict=True)
+        for parent, slope, deviation in columns:
+            if self.short is not None:
+                slope = np.sign(slope) * np.maximum(np.abs(slope) - deviation * self.short, 0.0)
             total += slope * (values[parent] - own[parent])
         return _rounded(total, self.unit)
 
@@ -256,9 +264,9 @@ class _Level(NamedTuple):
             total[0, moved] = after - before
         return total
 
-    def shortened(self) -> _Level:
-        """The same with every slope one deviation nearer to 0, not beyond it."""
-        return self._replace(slopes=np.sign(self.slopes) * np.maximum(np.abs(self.slopes) - self.deviations, 0.0))
+    def shortened(self, deviations: Array) -> _Level:
+        """The same for R rows of which every slope is so many deviations (R,) nearer to 0."""
+        return self._replace(short=deviations)
 
 
 def _levels(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> Iterator[_Level]:

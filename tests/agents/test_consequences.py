@@ -121,11 +121,26 @@ class TestWhatIsSound:
 
 class TestShort:
     def test_what_follows_is_one_deviation_less_but_not_the_other_way(self) -> None:
-        consequences = Consequences([Link(1, [0], [2.0], [0.5]), Link(2, [1], [-1.0], [3.0])], ENCODING)
         people = np.array([[1.0, 5.0, 0.0]])
-        states = consequences.after(np.array([[3.0, 5.0, 0.0]]), people)
-        assert states.tolist() == [[3.0, 9.0, -4.0]]
-        assert consequences.examined(states, people, *WIDE).short.tolist() == [[3.0, 8.0, 0.0]]
+        for deviations, short in ((0.5, 0.0), [3.0, 8.0, -3.0]), ((0.0, 3.0), [3.0, 9.0, 0.0]):
+            links = [Link(1, [0], [2.0], [deviations[0]]), Link(2, [1], [-1.0], [deviations[1]])]
+            consequences = Consequences(links, ENCODING)
+            states = consequences.after(np.array([[3.0, 5.0, 0.0]]), people)
+            assert states.tolist() == [[3.0, 9.0, -4.0]]
+            assert consequences.examined(states, people, *WIDE).short.tolist() == [short]
+
+    def test_of_several_that_follow_each_is_less_so_that_together_they_are_one_deviation_less(self) -> None:
+        """Of k features with deviations of 0.5 that vary by themselves the sum varies by 0.5 sqrt(k)."""
+        consequences = Consequences([Link(1, [0], [2.0], [0.5]), Link(2, [0], [-2.0], [0.5])], ENCODING)
+        people, more = np.array([[10.0, 50.0, 50.0]] * 2), 20.0
+        states = consequences.after(np.array([[10.0 + more, 50.0, 50.0], [10.0, 50.0, 40.0]]), people)
+        states[1] = consequences.after(np.array([[10.0 + more, 50.0, 0.0]]), people[:1])
+        short = consequences.examined(states, people, *WIDE).short
+        assert short[0].tolist() == pytest.approx(
+            [30.0, 90.0 - more * 0.5 / 2**0.5, 10.0 + more * 0.5 / 2**0.5], abs=0.06
+        )
+        # Who changes the other themselves has one feature that follows.
+        assert short[1].tolist() == [30.0, 80.0, 0.0]
 
     def test_without_deviations_nothing_else_is_asked(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0])], ENCODING)
