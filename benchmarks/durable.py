@@ -29,7 +29,7 @@ from onward.benchmarks.competition.measures import DEFAULT_GOAL, GOALS, Trials
 from onward.benchmarks.competition.peers import beside_peers
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.competition.rows import episodes_row
-from onward.benchmarks.competition.scarcity import scarce, shifts
+from onward.benchmarks.competition.scarcity import calendars, scarce, shifts
 from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
@@ -54,6 +54,7 @@ PARTS = (
     "named",
     "scarce",
     "shifts",
+    "calendars",
     "coverage",
     "baseline",
     "recommenders",
@@ -105,6 +106,7 @@ def durable(args: Args) -> Iterator[Row]:
         "named": _named,
         "scarce": scarce,
         "shifts": shifts,
+        "calendars": calendars,
         "coverage": _hard_coverage,
         "baseline": _baseline,
         "recommenders": partial(_recommenders, args.dice),

@@ -442,9 +442,10 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     options stand for those of the same ids: on the same arm, or on another where that has none left. The step stays.
 
     In a program with rounds, ``round`` is the one in which the person was rejected and ``target_score`` the score that
-    wins a place in the rounds after it, up to ``until_round``; ``valid_from`` is the end of ``round``. This holds as a
-    long-run average: of those who reach their target scores, the share ``capacity.coverage`` of the spec gets a place.
-    It is no guarantee for one person. The goal and the promise count with ``execution_probability``.
+    wins a place in the rounds after it, up to ``until_round``, but in the ``rounds_without_places``; who applies after
+    ``valid_from`` comes to the first of them. This holds as a long-run average: of those who reach their target scores,
+    the share ``capacity.coverage`` of the spec gets a place. It is no guarantee for one person. The goal and the
+    promise count with ``execution_probability``.
 
     ``execution_source`` says where the probability that a person carries an option out comes from. ``assumed``: from
     the cost and the default nu. ``told``: from the cost and the nu in the program's spec. ``learned``: the choice
@@ -494,6 +495,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
+    rounds_without_places: tuple[int, ...] | UnsetType = UNSET
     valid_from: str | UnsetType = UNSET
     revision: int | UnsetType = UNSET
     improvement_source: ImprovementSource | UnsetType = UNSET
@@ -581,6 +583,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
     round: int | UnsetType = UNSET
     target_score: float | UnsetType = UNSET
     until_round: int | UnsetType = UNSET
+    rounds_without_places: tuple[int, ...] | UnsetType = UNSET
     valid_from: str | UnsetType = UNSET
     expires_at: str | UnsetType = UNSET
     advice: str | UnsetType = UNSET

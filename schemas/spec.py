@@ -286,6 +286,9 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     of those who reach it that is to get one. ``offset`` says whether the goal is corrected by the coverage so far, by
     default as the goal prefers. ``beta`` is how likely changes succeed: one with attainability a and difficulty d fails
     with probability exp(-beta a / d), and difficulties are learned from those who come back.
+
+    With a ``season`` a round is expected to have the places of the one so many rounds before, where nobody has
+    announced them: a round that had none then is expected to have none.
     """
 
     places: Annotated[int, Meta(ge=1, le=10**9)]
@@ -295,6 +298,7 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     coverage: Annotated[float, Meta(gt=0, lt=1)] = 0.95
     offset: bool | None = None
     beta: Annotated[float, Meta(gt=0)] = 0.05
+    season: Annotated[int, Meta(ge=2, le=1000)] | UnsetType = UNSET
 
 
 class PromiseTerms(Struct, frozen=True, forbid_unknown_fields=True):

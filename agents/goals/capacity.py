@@ -16,6 +16,7 @@ from .components.rejected_share import rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
 from .components.search import NEGLIGIBLE, GoalRange, between_candidates, lowest
+from .components.season import Ahead
 from .rounds import Aim, Prospects, RoundGoal
 
 
@@ -29,8 +30,9 @@ class Capacity(RoundGoal):
     $$g = \min \{g : E[\max(0, S - \max(0, k - B)) / S \mid S > 0] \le \alpha\}$$
 
     The scores of newcomers are learned from the rounds. So are the shares $r_l$ of those predicted to succeed who have
-    come back successful after $l$ rounds, because some give up and some come later. Where k is not announced it may be
-    that of any of the last rounds, most probably that of the last one.
+    come back successful after $l$ rounds, because some give up and some come later. Where k is not known it may be
+    that of any of the last rounds, most probably that of the last one; where that of later rounds of the promise is, it
+    counts by $r_l$.
 
     The search is around the last goal. It moves with the mean of newcomers' scores, its least radius is by their
     spread, and doubles where a goal lies at its end. It ends where nobody can reach the goal, by the predictions. Where
@@ -54,7 +56,7 @@ class Capacity(RoundGoal):
 
     With four places it may be lower.
 
-    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))), places=4)).score, 2)
+    >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))), places=(4,))).score, 2)
     0.63
     """
 
@@ -89,7 +91,8 @@ class Capacity(RoundGoal):
         mean = self._newcomers.mean
         self._newcomers.add(bounded_logit(closed.newcomers))
         self._range.centre += self._newcomers.mean - mean
-        self._returns.observe(closed.lag[closed.reached])
+        if closed.places or len(closed.lag):
+            self._returns.observe(closed.lag[closed.reached])
         if closed.places:
             if not self._places and closed.threshold > 0:
                 self._range.centre[0] = bounded_logit(closed.threshold)
@@ -107,23 +110,29 @@ class Capacity(RoundGoal):
         """Keep how many successes are predicted among the open promises in the next round, by lag."""
         self._returns.expect(prospects.open_lag, prospects.open_success)
 
-    def _score(self, prospects: Prospects) -> float:
+    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
         if len(prospects.success):
             logits = self._range.fine
-            share = self._rejected_share(prospects, logits)
+            share = self._rejected_share(prospects, ahead, logits)
             self._range.take(lowest(logits, share, 1.0 - self.coverage), prospects.success)
         return float(bounded_sigmoid(self._range.centre[0]))
 
-    def _rejected_share(self, prospects: Prospects, logits: Array) -> Array:
-        """The expected rejected share (F,) of those who succeed, over the places that the next round may have."""
+    def _rejected_share(self, prospects: Prospects, ahead: Ahead, logits: Array) -> Array:
+        """The expected rejected share (F,) of those who succeed, over the places that rounds ``ahead`` may have."""
         rates, success = self.return_rates, between_candidates(prospects.success)
-        ahead = np.concatenate(
-            [self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, bounded_sigmoid(logits))]
-        )
+        newcomers, pauses = self._newcomers_ahead(logits), ahead.numbers[0] - self.round.item() - 1
+        better = np.concatenate([newcomers, self._earlier_ahead(prospects, rates, bounded_sigmoid(logits))])
         back = np.minimum(success * rates[0], 1.0)
+        if pauses:
+            # All who come in between are turned down, and come to the same round.
+            rate = min(rates.item(0), 1.0)
+            better = np.concatenate([better, np.tile(rate * newcomers, (pauses, 1))])
+            count = round(pauses * self._newcomers.per_round / prospects.weight)
+            meanwhile = (1.0 - self._newcomers.reaching(logits)) * back.mean(axis=0)
+            back = np.concatenate([back, np.tile(meanwhile, (count, 1))])
         shares = [
-            chance * rejected_share(back, ahead, places, prospects.weight)
-            for places, chance in self._places.expected(prospects.places)
+            chance * rejected_share(back, better, places, prospects.weight)
+            for places, chance in self._places.expected(ahead.places, rates)
         ]
         return np.asarray(np.sum(shares, axis=0))
 

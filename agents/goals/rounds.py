@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,6 +14,7 @@ from ..parameters import Equipped
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from ..states import State, check_state
 from .closed_round import Array, ClosedRound, Indices
+from .components.season import Ahead, Season
 from .components.spread import Spread
 from .offset import ConformalOffset
 
@@ -32,7 +34,8 @@ class Prospects:
         The open promises of earlier rounds, each (j,): the score that was promised, how many rounds ago it will have
         been promised in the next round, and the predicted probability that it is reached.
     places
-        The number of places of the next round; None or 0: nobody has said it, or there are none.
+        The numbers of places of the rounds that come next, in their order; None: nobody has said it. None either of
+        those after them.
     least_score
         The score that is needed even where places are left.
     """
@@ -42,16 +45,21 @@ class Prospects:
     open_goal: Array = field(default_factory=lambda: np.empty(0))
     open_lag: Indices = field(default_factory=lambda: np.empty(0, np.int64))
     open_success: Array = field(default_factory=lambda: np.empty(0))
-    places: int | None = None
+    places: Sequence[int | None] = ()
     least_score: float = 0.0
 
 
 class Aim(NamedTuple):
-    """The score that must be reached, the last round in which it holds, and the score by the forecast alone."""
+    """The score that must be reached, the last round in which it holds, and the score by the forecast alone.
+
+    ``without`` are the numbers of the rounds up to then that have no places, as far as is known: it holds in none of
+    them.
+    """
 
     score: float
     until: int
     forecast: float
+    without: tuple[int, ...] = ()
 
 
 class RoundGoal(Equipped, ABC):
@@ -70,7 +78,7 @@ class RoundGoal(Equipped, ABC):
     coverage
         The nominal share, between 0 and 1.
     horizon
-        The number T of rounds within which people come back, 1 or more.
+        The number T of rounds within which people come back, 1 or more. Rounds without places do not count.
     offset
         Whether the conformal offset is added to the goal's logit, which corrects it by the coverage so far.
     """
@@ -90,7 +98,12 @@ class RoundGoal(Equipped, ABC):
         self.coverage, self.horizon = coverage, horizon
         self.offset = ConformalOffset(coverage, horizon) if offset else None
         self.spread = Spread()
+        self.season = Season(0)
         self.round = np.array([-1], dtype=np.int64)
+
+    def repeat_places(self, rounds: int) -> None:
+        """Suppose from now on that the places of a round are those of so many ``rounds`` before."""
+        self.season = Season(rounds)
 
     @property
     def candidates(self) -> Array:
@@ -111,20 +124,22 @@ class RoundGoal(Equipped, ABC):
             raise ValueError(f"round {closed.number} comes after round {self.round[0]}: rounds are observed in order")
         self.round[0] = closed.number
         self.spread.add(bounded_logit(closed.newcomers))
+        self.season.add(closed.number, closed.places)
         self._learn(closed)
         if self.offset is not None:
             self.offset.observe(closed)
 
     def aim(self, prospects: Prospects) -> Aim:
         """The goal of those who were turned down in the round that was observed last."""
-        score = forecast = self._score(prospects)
         number = self.round.item()
+        ahead = self.season.ahead(number, self.horizon, prospects.places)
+        score = forecast = self._score(prospects, ahead)
         if self.offset is not None:
             score = float(bounded_sigmoid(bounded_logit(score) + self.spread.logits * self.offset.deviations))
         score = max(score, prospects.least_score)
         if self.offset is not None:
             self.offset.keep(number, score)
-        return Aim(score, number + self.horizon, forecast)
+        return Aim(score, ahead.numbers[-1], forecast, ahead.without)
 
     def expect_returns(self, prospects: Prospects) -> None:
         """Take note of open promises after a round in which nobody was turned down, in the place of ``aim``."""
@@ -133,8 +148,8 @@ class RoundGoal(Equipped, ABC):
         """Learn from a closed round what this goal needs."""
 
     @abstractmethod
-    def _score(self, prospects: Prospects) -> float:
-        """The goal without the offset."""
+    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+        """The goal without the offset, which is promised for the rounds ``ahead``."""
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that are this goal's own, by name; they are written to in place."""
@@ -143,7 +158,8 @@ class RoundGoal(Equipped, ABC):
     def _all_arrays(self) -> dict[str, NDArray[Any]]:
         parts = {"spread": self.spread.arrays(), "offset": {} if self.offset is None else self.offset.arrays()}
         named = {f"{part}_{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
-        return {"round": self.round, **self._arrays(), **named}
+        season = {"season": self.season.last} if len(self.season.last) else {}
+        return {"round": self.round, **self._arrays(), **season, **named}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """A copy of everything learned."""

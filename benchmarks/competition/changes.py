@@ -21,15 +21,18 @@ class ChangedSettings(Settings):
         By how many they improve further in each round from then on.
     later_places
         The places of the rounds from then on, in turn; empty: as before.
-    announces_places
-        Whether the places of the next round are known when a round is closed.
+    announced
+        Of how many of the next rounds the places are known when a round is closed.
+    season
+        After how many rounds goals suppose the places of a round again; 0: they suppose nothing.
     """
 
     shift_round: int | None = None
     shift_deviations: float = 0.35
     drift_deviations: float = 0.0
     later_places: tuple[int, ...] = ()
-    announces_places: bool = False
+    announced: int = 0
+    season: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

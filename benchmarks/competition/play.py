@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.goals import Prospects, RoundGoal
+from onward.agents.goals import Aim, Prospects, RoundGoal
 from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.learned import Learner
@@ -17,8 +17,6 @@ from onward.benchmarks.competition.plans import Planner, Plans
 from onward.environments.competition import Competition, Settings, World
 
 Floats = NDArray[np.float64]
-
-NO_PROSPECTS = Prospects()
 
 
 class Played(NamedTuple):
@@ -56,6 +54,9 @@ class Play:
         people = self.settings.first + self.settings.newcomers * self.rounds
         predicted = np.zeros((self.episodes, people))
         goals = [goal() for _ in range(self.episodes)]
+        if isinstance(self.settings, ChangedSettings) and self.settings.season:
+            for one in goals:
+                one.repeat_places(self.settings.season)
         learner = Learner(self.settings) if self.learns else None
         found = [self._round(t, competition, goals, predicted, learner) for t in range(self.rounds)]
         return Played(*(np.array(column) for column in zip(*found, strict=True)))
@@ -72,7 +73,7 @@ class Play:
         closed = competition.closed(t, applications, accepted)
         for goal, one in zip(goals, closed, strict=True):
             goal.observe(one)
-        own_goals = self._own_goals(t, applications.episode[~accepted], competition, goals, plans, predicted)
+        own_goals, without = self._own_goals(t, applications.episode[~accepted], competition, goals, plans, predicted)
         targets = plans.targets(own_goals)
         people = applications.people[~accepted]
         if learner is not None:
@@ -83,7 +84,7 @@ class Play:
         full[~accepted] = targets
         own = np.full(len(accepted), np.nan)
         own[~accepted] = own_goals
-        outcomes = competition.close(t, accepted, own, full)
+        outcomes = competition.close(t, accepted, own, full, without)
         score = self.world.score(targets)
         who = [applications.episode[~accepted] == episode for episode in range(self.episodes)]
         return (
@@ -104,23 +105,25 @@ class Play:
         goals: list[RoundGoal],
         plans: Plans,
         predicted: Floats,
-    ) -> Floats:
-        """The goals (n,) of those turned down, who are ordered by episode."""
-        scores = np.empty(self.episodes)
+    ) -> tuple[Floats, tuple[int, ...]]:
+        """The goals (n,) of those turned down, who are ordered by episode, and the rounds said to have no places.
+
+        These are the same in every episode, as the places are.
+        """
+        announced = self.settings.announced if isinstance(self.settings, ChangedSettings) else 0
+        places = [self.settings.places_of(t + after) for after in range(1, announced + 1)]
+        aims = list[Aim]()
         if goals[0].needs_prospects:
             candidates = np.array([goal.candidates for goal in goals])
             success, state = plans.success(candidates[episode]), competition.state
             open_ = state.last > t - self.settings.horizon
-            announces = isinstance(self.settings, ChangedSettings) and self.settings.announces_places
-            places = self.settings.places_of(t + 1) if announces else None
             for number, goal in enumerate(goals):
                 mine = open_ & (state.episode == number)
                 promises = state.own_goal[mine], t + 1 - state.last[mine], predicted[number, state.person[mine]]
-                prospects = Prospects(success[episode == number], 1.0, *promises, places)
-                scores[number] = goal.aim(prospects).score
+                aims.append(goal.aim(Prospects(success[episode == number], 1.0, *promises, places)))
         else:
-            scores[:] = [goal.aim(NO_PROSPECTS).score for goal in goals]
-        return scores[episode]
+            aims += [goal.aim(Prospects(places=places)) for goal in goals]
+        return np.array([aim.score for aim in aims])[episode], aims[0].without
 
 
 def _mean(values: Floats) -> Floats:

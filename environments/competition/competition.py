@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -101,6 +102,7 @@ class Competition:
         self._open: tuple[int, Applications, Rejected] | None = None
         self._rejected_before = np.zeros(episodes, dtype=np.int64)
         self._next = 0
+        self._without = frozenset[int]()
 
     def arrivals(self, t: int) -> Applications:
         """Open round t: who applies in it."""
@@ -155,10 +157,13 @@ class Competition:
             )
         return closed
 
-    def close(self, t: int, accepted: Mask, goals: Array, targets: Array) -> Outcomes:
+    def close(
+        self, t: int, accepted: Mask, goals: Array, targets: Array, without: Collection[int] = frozenset()
+    ) -> Outcomes:
         """Close round t. Of the applicants who are not ``accepted`` (n,), take the goals (n,) and the targets (n, D).
 
-        A person without recourse has the goal NaN and keeps their features.
+        A person without recourse has the goal NaN and keeps their features. All are told that the rounds ``without``
+        have no places: nobody comes back in them, and the time till then does not count.
         """
         if self._open is None or self._open[0] != t:
             raise ValueError(f"round {t} cannot be closed: it is not open")
@@ -175,14 +180,17 @@ class Competition:
         gap = self._gap(turned_down)
         dropout = dropout_probability(gap, turned_down.returns, self.settings)
         gone = self._generator(t, DROPOUT).random(len(gap)) < dropout
-        self.state = self._changed(t, replace(turned_down, gone=gone), self.state)
-        self._open, self._next = None, t + 1
+        is_pause = t in self._without
+        self.state = self._changed(t, replace(turned_down, gone=gone), self.state, is_pause)
+        if is_pause:
+            self.state = replace(self.state, last=np.minimum(self.state.last + 1, t))
+        self._open, self._next, self._without = None, t + 1, self._without.union(without)
         return outcomes
 
     def _returning(self, t: int) -> Mask:
         chance = return_probability(self._gap(self.state), t - self.state.last, self.settings)
         drawn = self._generator(t, RETURNS).random(len(chance))
-        return ~self.state.gone & (drawn < chance)
+        return ~self.state.gone & (drawn < chance) & (t not in self._without)
 
     def _newcomers(self, t: int) -> Rejected:
         count = self.settings.newcomers if t else self.settings.first
@@ -198,9 +206,9 @@ class Competition:
             episode, person, people, people, np.full(n, np.nan), never, np.zeros(n, np.int64), np.zeros(n, np.bool_)
         )
 
-    def _changed(self, t: int, turned_down: Rejected, waiting: Rejected) -> Rejected:
+    def _changed(self, t: int, turned_down: Rejected, waiting: Rejected, is_pause: bool) -> Rejected:
         """All who are left, after those turned down now have tried their changes, and with them those who try again."""
-        waiting = waiting.of(waiting.last > t - self.settings.horizon)
+        waiting = waiting.of(waiting.last + is_pause > t - self.settings.horizon)
         everybody = waiting.with_more(turned_down)
         tries = ~everybody.gone
         if not self.settings.retry_while_waiting:

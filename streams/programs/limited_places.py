@@ -34,7 +34,10 @@ def round_goal(spec: ProgramSpec) -> RoundGoal:
     parameters: dict[str, Any] = {**policy.goal_parameters}
     if capacity.offset is not None:
         parameters["offset"] = capacity.offset
-    return kind(capacity.coverage, capacity.horizon, **parameters)
+    goal = kind(capacity.coverage, capacity.horizon, **parameters)
+    if isinstance(capacity.season, int):
+        goal.repeat_places(capacity.season)
+    return goal
 
 
 def round_score(spec: ProgramSpec, accepted: NDArray[np.float64]) -> float | None:

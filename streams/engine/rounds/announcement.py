@@ -31,7 +31,9 @@ class RoundHandler(Handler):
         if (problem := _problem(program, end_ms, entry, fold)) is not None:
             fold.dead_letter(entry, *problem)
             return
-        expect(fold.change(ProgramRounds, program), end_ms, fold, event.places)
+        rounds = fold.change(ProgramRounds, program)
+        expect(rounds, end_ms, fold, event.places)
+        rounds.announced_ms[end_ms] = entry.time_ms
 
 
 def _problem(program: Program, end_ms: int, entry: Entry, fold: Fold) -> tuple[str, str] | None:

@@ -187,7 +187,7 @@ def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int
     expected = prospects(rounds, closing, open_promises)
     if closing.rejected:
         equip_goal(goal, _bundle(rounds, fold))
-        closing.goal, closing.until_round, closing.forecast = goal.aim(expected)
+        closing.goal, closing.until_round, closing.forecast, closing.without = goal.aim(expected)
         rounds.goal = closing.goal
     else:
         goal.expect_returns(expected)

@@ -88,12 +88,12 @@ def prospects(rounds: ProgramRounds, closing: Closing, open_promises: Sequence[P
 
     A score that the model does not approve wins no place, however many are left.
     """
-    sample, following = closing.sample, closing.number + 1
+    sample = closing.sample
     return Prospects(
         np.frombuffer(sample.success).reshape(len(sample.names), -1) if sample.names else np.empty((0, 0)),
         sample.weight,
         np.array([promise.score for promise in open_promises], dtype=np.float64),
-        np.array([following - promise.round for promise in open_promises], dtype=np.int64),
+        np.array([1 + promise.rounds_since(closing.number) for promise in open_promises], dtype=np.int64),
         np.array([promise.success for promise in open_promises], dtype=np.float64),
         rounds.places_after(closing),
         rounds.program.spec.model.threshold,

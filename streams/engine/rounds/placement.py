@@ -32,6 +32,7 @@ from .result import competing, have_place, scores_of
 from .state import Closing, Member, ProgramRounds
 
 APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
+TOO_EARLY = (APPLY_AGAIN, "this round had no places: the score that was promised to win one is reached already")
 TOO_FEW_PLACES = "round {} had fewer places than there were people who qualify"
 
 Assessed = Mapping[str, Assessment | Problem]
@@ -60,6 +61,17 @@ class RoundTerms(Terms):
         self.competing = _by_name(members, competing(members, closing))
         self.have_place = _by_name(members, have_place(members, closing, rounds.program))
         self._expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
+        self.still_promised = dict(self._still_promised(members))
+
+    def _still_promised(self, members: Sequence[Member]) -> Iterator[tuple[str, PromisedScore]]:
+        """The promises, by member, with which they have come back too early: no place was promised for this round."""
+        scores = scores_of(members).tolist()
+        for member, score in zip(members, scores, strict=True):
+            promise = self.rounds.promise_of(member)
+            if promise is None or self.closing.number not in promise.without or self.have_place[member.name]:
+                continue
+            if self.competing[member.name] and reaches_score(score, promise.score_under(self.model.bundle)):
+                yield member.name, promise
 
     def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a member came back with, unless they did not compete."""
@@ -67,7 +79,8 @@ class RoundTerms(Terms):
         named = self.rounds.promised_scores.by_application.get(member.previous or "")
         count_ignored(member.previous, member.applicant, named, self.program.name, fold)
         promise = self.rounds.promise_of(member)
-        if promise is not None and promise.round < closing.number and self.competing[member.name]:
+        competed = self.competing[member.name] and member.name not in self.still_promised
+        if promise is not None and promise.round < closing.number and competed:
             reached = reaches_score(scores_of([member]), promise.score_under(self.model.bundle)).item()
             status: PromiseStatus = "kept" if person.approved else "broken" if reached else "superseded"
             end_promised_score(promise, status, self.rounds, fold, member)
@@ -97,13 +110,25 @@ class RoundTerms(Terms):
         fields: dict[str, Any] = {"round": closing.number, "target_score": closing.goal}
         if none is not None and none != APPLY_AGAIN:
             return {} if person.refusal is not None else fields
-        if none is not None and self._expires_ms is not None:
-            fields["expires_at"] = format_time(self._expires_ms)
-        return {**fields, "until_round": closing.until_round, "valid_from": format_time(closing.end_ms)}
+        until, without, expires_ms = closing.until_round, closing.without, self._expires_ms
+        promise = self.still_promised.get(person.case.key.application)
+        if promise is not None:
+            fields["target_score"] = promise.score_under(self.model.bundle)
+            until, without = promise.until_round, promise.without
+            expires_ms = None if self.rounds.calendar is None else self.rounds.calendar.end_of(until)
+        if none is not None and expires_ms is not None:
+            fields["expires_at"] = format_time(expires_ms)
+        left = tuple([number for number in without if number > closing.number])
+        if left:
+            fields["rounds_without_places"] = left
+        valid_from = format_time(self.rounds.opens_ms(closing, left))
+        return {**fields, "until_round": until, "valid_from": valid_from}
 
     def after_answer(self, person: DecidedCase, selected: Sequence[SelectedOption], fold: Fold) -> None:
         """Promise the score where there is something to promise; it supersedes that of an earlier answer."""
         if not selected and (person.refusal is None or person.refusal[0] != APPLY_AGAIN):
+            return
+        if person.case.key.application in self.still_promised:
             return
         promise, rounds = self._promise(person, selected), self.rounds
         earlier = rounds.promised_scores.of_applicant(promise.applicant)
@@ -128,6 +153,7 @@ class RoundTerms(Terms):
             person=batch.people[row].tobytes(),
             targets=tuple([batch.points[option.point].tobytes() for option in selected]),
             end_ms=closing.end_ms,
+            without=closing.without,
         )
 
 
@@ -207,6 +233,8 @@ def _refusal(member: Member, terms: RoundTerms) -> Refusal | None:
         return APPLIED_TWICE
     if member.score is None or not terms.competing[member.name]:
         return NO_SCORE.reason, NO_SCORE.detail
+    if member.name in terms.still_promised:
+        return TOO_EARLY
     score, goal = member.score, terms.closing.goal
     if goal is not None and score > goal:
         return APPLY_AGAIN, "the score is above the next goal already"

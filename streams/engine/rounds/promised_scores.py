@@ -22,7 +22,8 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
 
     ``end_ms`` is the event time of that round's end, since when they know of it. ``success`` is the predicted
     probability that the person reaches the score. ``model`` is the hash of the model's manifest
-    under which the score was computed. ``person`` is the encoded row, and ``targets`` the encoded rows of the options,
+    under which the score was computed. The rounds ``without`` places are none of those for which it is promised.
+    ``person`` is the encoded row, and ``targets`` the encoded rows of the options,
     as the bytes of float64. Stored as an array: never reorder the fields.
     """
 
@@ -36,6 +37,11 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
     person: bytes
     targets: tuple[bytes, ...]
     end_ms: int
+    without: tuple[int, ...] = ()
+
+    def rounds_since(self, number: int) -> int:
+        """How many of the rounds up to this one may have had places since the promise was made."""
+        return number - self.round - sum(each <= number for each in self.without)
 
     @property
     def rows(self) -> Array:

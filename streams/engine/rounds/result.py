@@ -77,13 +77,14 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
     accepted = competes & have_place(members, closing, rounds.program)
     rejected = [members[index] for index in np.flatnonzero(competes & ~accepted).tolist()]
     returned: dict[CaseKey, tuple[int, PromisedScore]] = {}
+    is_back = np.zeros(len(members), dtype=np.bool_)
     for index in np.flatnonzero(competes).tolist():
         promise = rounds.promise_of(members[index])
-        if promise is not None:
+        is_back[index] = promise is not None and closing.number in promise.without
+        if promise is not None and closing.number not in promise.without:
             # The first application of who comes back; where another system decides, there may be several.
             returned.setdefault(promise.key, (index, promise))
     back, promises = [index for index, _ in returned.values()], [promise for _, promise in returned.values()]
-    is_back = np.zeros(len(members), dtype=np.bool_)
     is_back[back] = True
     promised = np.array([promise.score_under(bundle) for promise in promises], dtype=np.float64)
     external = rounds.program.spec.decisions == "external"
@@ -94,7 +95,7 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
         threshold=closing.threshold,
         newcomers=scores[competes & ~is_back],
         own_goal=promised,
-        lag=np.array([closing.number - promise.round for promise in promises], dtype=np.int64),
+        lag=np.array([promise.rounds_since(closing.number) for promise in promises], dtype=np.int64),
         reached=reaches_score(scores[back], promised),
         accepted=accepted[back],
     )

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 from numpy.typing import NDArray
 
 from ....agents.costs import DifficultyPosterior
@@ -86,7 +86,7 @@ class Closing(Struct, array_like=True):
     """A round that is being closed, piece by piece. Stored as an array: never reorder the fields.
 
     ``duplicate_applications`` names those whose applicant has another one in the round. ``rejected`` people competed
-    and got no place.
+    and got no place. ``goal`` is promised up to ``until_round``, but for the rounds ``without`` places.
     """
 
     number: int
@@ -103,6 +103,7 @@ class Closing(Struct, array_like=True):
     counts: RoundCounts = RoundCounts()
     rejected: int = 0
     drift: tuple[Drifted, ...] = ()
+    without: tuple[int, ...] = ()
 
 
 class PromiseCounts(Struct, array_like=True):
@@ -138,7 +139,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
     ``overdue`` are the ends that the watermark has passed while another round was being closed. ``threshold`` is that
     of the last round in which somebody got a place, ``goal`` that of the last one with rejected people. ``learned`` are
     the arrays of the ``learners``, by name. ``waiting`` counts the pool, for those who read the ledger without its
-    cases.
+    cases. ``announced_ms`` is when the ends that are due were announced, in event time.
 
     ``pool`` holds the applications that wait for a round, by name. ``members`` are those of the round that is being
     closed that are left to do, in order.
@@ -157,6 +158,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
     learned: dict[str, dict[str, NDArray[Any]]] = field(default_factory=dict)
     goal: float | None = None
     waiting: int = 0
+    announced_ms: dict[int, int] = field(default_factory=dict)
 
     def begin(self, program: Program) -> None:
         """No round of the program has been closed."""
@@ -231,6 +233,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
         """Start to close the earliest round that is expected: it has ended where a later one has."""
         end_ms = min(self.due)
         places = self.due.pop(end_ms)
+        self.announced_ms = {other_ms: at_ms for other_ms, at_ms in self.announced_ms.items() if other_ms > end_ms}
         self.overdue = [other_ms for other_ms in self.overdue if other_ms != end_ms]
         number = self.last_number + 1 if self.calendar is None else self.calendar.round_of(end_ms)
         self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
@@ -256,20 +259,39 @@ class ProgramRounds(UnfinishedState, array_like=True):
         for name in names:
             self.pool.pop(name, None)
 
-    def places_after(self, closing: Closing) -> int | None:
-        """The places of the round after this one; None where only earlier rounds tell of them.
+    def places_after(self, closing: Closing) -> list[int | None]:
+        """The places of the rounds after this one; None where only earlier rounds tell of them.
 
         A round that had the places of the spec lets expect them again. Where it had others they were announced, so the
-        next round's may be announced too; where another system decides the spec does not say how many it gives.
+        next round's may be announced too; where another system decides the spec does not say how many it gives. In a
+        program with seasons the rounds of the last one tell.
         """
-        if self.calendar is not None:
-            end_ms = self.calendar.end_of(closing.number + 1)
-        else:
-            end_ms = min((end_ms for end_ms in self.due if end_ms > closing.end_ms), default=closing.end_ms)
-        announced = self.due.get(end_ms)
         by_spec = self.program.spec.decisions == "model" and closing.places == self.capacity.places
-        as_in_spec = self.threshold is None or by_spec
-        return self.capacity.places if announced is None and as_in_spec else announced
+        as_in_spec = (self.threshold is None or by_spec) and self.capacity.season is UNSET
+        expected = self.capacity.places if as_in_spec else None
+        ends = self._ends_after(closing)
+        announced = [self.due.get(end_ms) if self._is_known(end_ms, closing) else None for end_ms in ends]
+        return [expected if places is None else places for places in announced]
+
+    def opens_ms(self, closing: Closing, without: Collection[int]) -> int:
+        """When the first round after this one begins that is none of those ``without`` places."""
+        pauses = 0
+        while closing.number + pauses + 1 in without:
+            pauses += 1
+        ends = [closing.end_ms, *self._ends_after(closing)]
+        return ends[min(pauses, len(ends) - 1)]
+
+    def _ends_after(self, closing: Closing) -> list[int]:
+        """When the rounds after this one end, as far as is known; of a calendar those that matter to a promise."""
+        known = [end_ms for end_ms in sorted(self.due) if end_ms > closing.end_ms and self._is_known(end_ms, closing)]
+        if self.calendar is None:
+            return known
+        last = max([closing.number, *map(self.calendar.round_of, known[-1:])]) + self.capacity.horizon
+        return [self.calendar.end_of(number) for number in range(closing.number + 1, last + 1)]
+
+    def _is_known(self, end_ms: int, closing: Closing) -> bool:
+        """Whether the end of another round was announced before this one could be closed, however late it is."""
+        return self.announced_ms.get(end_ms, 0) <= closing.end_ms + self.program.lateness_ms
 
     def finish(self) -> None:
         """The round that was being closed is closed."""

@@ -16,11 +16,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Told:
-    """People turned down in a round: the goal, and after how many rounds each comes back with it; 0 for never."""
+    """People turned down in a round: the goal, the rounds for which it is promised, and in which of them, counted from
+    1, each comes back and with which score; 0 for never."""
 
-    number: int
     goal: float
+    rounds: tuple[int, ...]
     back_after: NDArray[np.int64]
+    scores: Array
+
+    def after(self, number: int) -> int:
+        """How many of its rounds have passed with this one; 0 where it is none of them."""
+        return self.rounds.index(number) + 1 if number in self.rounds else 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class LimitedPlaces:
         The logits of newcomers are normal: their mean, by the number of a round, and their standard deviation.
         ``reach`` and z are relative to the first mean, in these deviations.
     announced
-        Whether the places of the next round are known.
+        Of how many of the next rounds the places are known.
     stay, late
         The share of those who succeed that comes back at all, and the share of these that comes one round late. The
         predictions know nothing of either.
@@ -51,7 +57,7 @@ class LimitedPlaces:
     triers: int = 8
     centre: Callable[[int], float] = lambda number: 0.0
     scale: float = 1.0
-    announced: bool = False
+    announced: int = 0
     stay: float = 1.0
     late: float = 0.0
 
@@ -59,11 +65,16 @@ class LimitedPlaces:
         """The accepted share of those who reached their goal, by round (R,); NaN where nobody did."""
         random, told, shares = np.random.default_rng(seed), list[Told](), np.full(rounds, np.nan)
         for number in range(rounds):
-            shares[number] = self._close(goal, number, told, random)
-            score = goal.aim(self._prospects(goal, number, told)).score
-            success = random.random(self.triers) < self.chance(score) * self.stay
+            shares[number], newcomers = self._close(goal, number, told, random)
+            aim = goal.aim(self._prospects(goal, number, told))
+            success = random.random(self.triers) < self.chance(aim.score) * self.stay
             late = random.random(self.triers) < self.late
-            told = [*told, Told(number, score, np.where(success, 1 + late, 0))][-goal.horizon :]
+            promised = [one for one in range(number + 1, aim.until + 1) if one not in aim.without]
+            told = [one for one in told if one.rounds[-1] > number]
+            above = newcomers[newcomers > aim.score] if self.places(number) == 0 else np.empty(0)
+            back_after = np.concatenate([np.where(success, 1 + late, 0), np.ones(len(above), np.int64)])
+            scores = np.concatenate([np.full(self.triers, aim.score), above])
+            told.append(Told(aim.score, tuple(promised), back_after, scores))
         return shares
 
     def chance(self, score: Array | float) -> Array:
@@ -71,12 +82,23 @@ class LimitedPlaces:
         chance: Array = np.asarray(bounded_sigmoid(self.reach - (bounded_logit(score) - self.centre(0)) / self.scale))
         return chance
 
-    def _close(self, goal: RoundGoal, number: int, told: list[Told], random: np.random.Generator) -> float:
-        """Give the places, by score and a draw; the accepted share of those who come back with their goal."""
+    def _close(
+        self, goal: RoundGoal, number: int, told: list[Told], random: np.random.Generator
+    ) -> tuple[float, Array]:
+        """Give the places, by score and a draw.
+
+        Returned are the accepted share of those who come back with their goal, and the scores of newcomers.
+        """
         newcomers = bounded_sigmoid(self.centre(number) + self.scale * random.normal(size=self.newcomers))
-        back = [(one.goal, number - one.number) for one in told for lag in one.back_after if number - one.number == lag]
-        own_goal, lag = np.array([score for score, _ in back]), np.array([lag for _, lag in back], np.int64)
-        score, places = np.concatenate([newcomers, own_goal]), self.places(number)
+        back = [
+            (one.goal, lag, score)
+            for one in told
+            if (lag := one.after(number))
+            for after, score in zip(one.back_after.tolist(), one.scores.tolist(), strict=True)
+            if after == lag
+        ]
+        own_goal, lag = np.array([goal for goal, *_ in back]), np.array([lag for _, lag, _ in back], np.int64)
+        score, places = np.concatenate([newcomers, [score for *_, score in back]]), self.places(number)
         place = np.zeros(len(score), bool)
         place[np.lexsort((random.random(len(score)), -score))[:places]] = True
         accepted = place[len(newcomers) :]
@@ -84,17 +106,18 @@ class LimitedPlaces:
         goal.observe(
             ClosedRound(number, places, threshold, newcomers, own_goal, lag, np.ones(len(back), bool), accepted)
         )
-        return float(accepted.mean()) if len(accepted) else float("nan")
+        return (float(accepted.mean()) if len(accepted) else float("nan")), newcomers
 
     def _prospects(self, goal: RoundGoal, number: int, told: list[Told]) -> Prospects:
-        places = self.places(number + 1) if self.announced else None
+        places = [self.places(number + after) for after in range(1, self.announced + 1)]
         if not goal.needs_prospects:
             return Prospects(places=places)
         waiting = [
-            (one.goal, number + 1 - one.number)
+            (one.goal, passed + 1)
             for one in told
-            for after in one.back_after
-            if number + 1 - one.number <= goal.horizon and not 0 < after <= number - one.number
+            if (passed := sum(round <= number for round in one.rounds)) < goal.horizon
+            for after in one.back_after[: self.triers]
+            if not 0 < after <= passed
         ]
         open_goal, open_lag = np.array([score for score, _ in waiting]), np.array([lag for _, lag in waiting], np.int64)
         success = np.tile(self.chance(goal.candidates), (self.triers, 1))

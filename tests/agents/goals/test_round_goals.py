@@ -59,7 +59,7 @@ def random_prospects(random: np.random.Generator, goal: RoundGoal, horizon: int)
         open_goal=random.random(promises),
         open_lag=random.integers(1, horizon + 1, promises),
         open_success=random.random(promises),
-        places=random.choice([None, 0, 3]),
+        places=[(None, 0, 3)[choice] for choice in random.integers(0, 3, random.integers(0, 4))],
     )
 
 
@@ -149,9 +149,31 @@ def test_the_conformal_goal_is_the_mean_of_the_logits_of_thresholds_of_which_a_r
 def test_rounds_are_observed_once_and_in_order(name):
     goal, random = KINDS[name](0.9, 3), np.random.default_rng(0)
     goal.observe(random_round(random, 7, 3))
-    assert goal.aim(random_prospects(random, goal, 3)).until == 10
+    assert goal.aim(replace(random_prospects(random, goal, 3), places=(2, 3))).until == 10
     with pytest.raises(ValueError, match="round 7 comes after round 7"):
         goal.observe(random_round(random, 7, 3))
+
+
+@every
+def test_a_goal_is_promised_for_as_many_rounds_with_places_as_the_horizon_says(name):
+    goal, random = KINDS[name](0.9, 3), np.random.default_rng(0)
+    goal.observe(random_round(random, 7, 3))
+    aim = goal.aim(replace(random_prospects(random, goal, 3), places=(0, 2, None, 0, 0)))
+    assert (aim.until, aim.without) == (13, (8, 11, 12))
+
+
+@every
+def test_a_season_that_is_told_says_which_rounds_have_no_places_unless_others_were_announced(name):
+    goal, random = KINDS[name](0.9, 2), np.random.default_rng(0)
+    goal.repeat_places(3)
+    for number in range(4):
+        goal.observe(replace(random_round(random, number, 2), places=0 if number == 2 else 5))
+    aims = [goal.aim(replace(random_prospects(random, goal, 2), places=places)) for places in ((), (None, 4), (0,))]
+    assert [(aim.until, aim.without) for aim in aims] == [(6, (5,)), (5, ()), (7, (4, 5))]
+    other = KINDS[name](0.9, 2)
+    other.repeat_places(3)
+    other.restore(goal.state())
+    assert other.aim(replace(random_prospects(random, goal, 2), places=())).without == (5,)
 
 
 @every

@@ -455,6 +455,55 @@ def learned_by(ledger):
     return kept_of_rounds(ledger).learned
 
 
+def test_a_promise_names_no_round_that_was_announced_without_places(tmp_path):
+    tape = with_four(tmp_path, horizon=2)
+    for hour in (2, 4):
+        tape.send("rounds", announcement(hour, 0), 11 * MINUTE_MS, f"r{hour}")
+    tape.tick(closed_at(1))
+    tape.fold()
+    promised = [answer for answer in tape.answers() if answer.until_round is not UNSET]
+    assert len(promised) == 2
+    for answer in promised:
+        assert (answer.until_round, answer.rounds_without_places) == (5, (2, 4))
+        assert answer.valid_from == format_time(START_MS + 2 * HOUR_MS)
+        assert answer.expires_at == format_time(START_MS + 5 * HOUR_MS)
+
+
+def test_who_comes_back_in_a_pause_with_the_promised_score_keeps_the_promise(tmp_path):
+    tape = with_four(tmp_path, horizon=1)
+    tape.send("rounds", announcement(2, 0), 11 * MINUTE_MS, "r")
+    tape.tick(closed_at(1))
+    tape.applies_with("early", closed_at(1), 90, previous="low")
+    tape.applies_with("too low", closed_at(1), 27, previous="middle")
+    tape.tick(closed_at(2))
+    tape.applies_with("again", closed_at(2), 90, previous="low")
+    tape.tick(closed_at(3))
+    tape.fold()
+    first = {answer.application: answer for answer in tape.answers()}
+    early = first["early"]
+    assert isinstance(early, NoRecourse)
+    assert early.reason == "apply_again"
+    assert (
+        (early.target_score, early.until_round) == (first["low"].target_score, first["low"].until_round) != (UNSET, 2)
+    )
+    assert early.rounds_without_places is UNSET
+    assert early.valid_from == format_time(START_MS + 2 * HOUR_MS)
+    assert (tape.promises()["low"], tape.promises()["middle"]) == ("kept", "superseded")
+    assert [(closed.places, closed.returned) for closed in tape.thresholds()] == [(2, 0), (0, 0), (2, 1)]
+
+
+def test_in_a_season_a_pause_is_expected_again(tmp_path):
+    tape = with_four(tmp_path, horizon=1, season=2)
+    tape.send("rounds", announcement(2, 0), 11 * MINUTE_MS, "r")
+    tape.tick(closed_at(2))
+    for name, income in FOUR.items():
+        tape.applies_with(f"{name} again", closed_at(2), income)
+    tape.tick(closed_at(3))
+    tape.fold()
+    answer = next(answer for answer in tape.answers() if answer.application == "low again")
+    assert (answer.until_round, answer.rounds_without_places) == (5, (4,))
+
+
 def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_path):
     tape = with_four(tmp_path, horizon=3)
     tape.send("rounds", announcement(2, 0), 0, "r")

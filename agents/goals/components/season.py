@@ -1,0 +1,67 @@
+"""Which of the rounds to come have places, and how many, by what was announced and by the last season."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+UNKNOWN = -1
+LONGEST_PAUSE = 1000
+"""After so many rounds without places one with places is supposed."""
+
+
+class Ahead(NamedTuple):
+    """The rounds of a promise: their ``numbers`` and ``places`` (None where nobody knows them), and the numbers of the
+    rounds ``without`` places before the last of them."""
+
+    numbers: tuple[int, ...]
+    places: tuple[int | None, ...]
+    without: tuple[int, ...]
+
+
+class Season:
+    """The places of the last ``length`` rounds, each of which are thought to come again after so many rounds.
+
+    With a length of 0 nothing is thought to come again.
+
+    Examples
+    --------
+    Every third round is a pause.
+
+    >>> season = Season(3)
+    >>> for number, places in enumerate((9, 8, 0)):
+    ...     season.add(number, places)
+    >>> season.ahead(2, horizon=3, announced=(7,))
+    Ahead(numbers=(3, 4, 6), places=(7, 8, 9), without=(5,))
+    """
+
+    def __init__(self, length: int) -> None:
+        self.last = np.full(length, UNKNOWN, dtype=np.int64)
+
+    def add(self, number: int, places: int) -> None:
+        """Add the places of a round."""
+        if len(self.last):
+            self.last[number % len(self.last)] = places
+
+    def ahead(self, number: int, horizon: int, announced: Sequence[int | None]) -> Ahead:
+        """The next ``horizon`` rounds with places after round ``number``; those ``announced`` are the first of all."""
+        numbers, places, without = list[int](), list[int | None](), list[int]()
+        for following in range(number + 1, number + 1 + horizon + LONGEST_PAUSE):
+            told = self._places(following, announced[following - number - 1 : following - number])
+            if told == 0 and len(without) < LONGEST_PAUSE:
+                without.append(following)
+                continue
+            numbers.append(following)
+            places.append(told)
+            if len(numbers) == horizon:
+                break
+        return Ahead(tuple(numbers), tuple(places), tuple(without))
+
+    def _places(self, number: int, announced: Sequence[int | None]) -> int | None:
+        for told in announced:
+            if told is not None:
+                return told
+        known = int(self.last[number % len(self.last)]) if len(self.last) else UNKNOWN
+        return None if known == UNKNOWN else known
