@@ -38,11 +38,11 @@ class Floor(NamedTuple):
         own = self.improvement(people, people).tolist()
         return np.array([scalar_logit(max(self.least_help, chance + self.least_gain)) for chance in own])
 
-    def judged(self, targets: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
-        """The log odds of targets (P, D) of people (n, D) by their numbers (P,), and which reach those, (P,)."""
+    def reached(self, targets: Array, people: Array, whose: Indices) -> Mask:
+        """Which targets (P, D) of people (n, D), by their numbers (P,), reach those, (P,)."""
         own, number = np.unique(whose, return_inverse=True)
         log_odds = self.improvement.log_odds(targets, people[whose])
-        return log_odds, np.asarray(log_odds >= self.least_odds(people[own])[number])
+        return np.asarray(log_odds >= self.least_odds(people[own])[number])
 
 
 class Objective(NamedTuple):
@@ -87,7 +87,7 @@ class Objective(NamedTuple):
         """The same of targets (P, D), each of one of the people (n, D) by its number, (P,)."""
         if self.floor is None or not len(targets):
             return np.ones(len(targets), dtype=np.bool_)
-        return self.floor.judged(targets, people, whose)[1]
+        return self.floor.reached(targets, people, whose)
 
     def costs(self, targets: Array, people: Array, whose: Indices) -> Array:
         """The costs (P,) of targets (P, D) for the people ``whose`` (P,) of (n, D)."""

@@ -117,7 +117,8 @@ class Search(ScoringGenerator):
 
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
-        options, missed, unserved = Proposals.none(people), Missed.none(people), np.arange(len(people))
+        missed = Missed.none(people, self._objective.floor)
+        options, unserved = Proposals.none(people), np.arange(len(people))
         if self._aimed is not None:
             blocks = (slice(start, start + BLOCK) for start in range(0, len(people), BLOCK))
             found = (self._aimed.options(people[block], missed.of(block), self._sets) for block in blocks)
@@ -260,7 +261,7 @@ class Search(ScoringGenerator):
         """How far a person is led of whom the closed form proves that there is no option."""
         assert self._linear is not None, "people who were searched for are kept"
         people, (score, _) = person[np.newaxis], self._model()
-        best, missed = self._linear.solve(people).best, Missed.none(people)
+        best, missed = self._linear.solve(people).best, Missed.none(people, self._objective.floor)
         measured = self._by_cost.measured(people, missed, np.zeros(1, dtype=np.intp), best)
         reach = self._reach(person, *self._by_cost.targets(people, missed))
         # The highest worst case is not where the highest linear score is.
@@ -310,7 +311,8 @@ class Search(ScoringGenerator):
             # Other directions lead far from the rules, where other changes may be the best beside them.
             if relaxed.space.mutable == self.space.mutable:
                 return bases[:0]
-            [scored] = self._searching(relaxed.grid).targets(person[np.newaxis], Missed.none(person[np.newaxis]))
+            people = person[np.newaxis]
+            [scored] = self._searching(relaxed.grid).targets(people, Missed.none(people, self._objective.floor))
             return scored.whole(scored.steps[scored.all.allowed & scored.all.reached])
 
         return smallest_relaxation(self._unserved(person), near, searched)

@@ -17,6 +17,8 @@ from .components.lasting import Lasting
 from .components.overshoot import Told, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 
+MANY = 8 * BLOCK
+"""People whose options are shown to the models of other samples at once: all their trees are too many for the cache."""
 Overshoot = Literal["refuse", "limit"]
 """What becomes of an option that is rejected when a person does more: it is none, or it says where to stop."""
 
@@ -49,22 +51,31 @@ class Vetting(NamedTuple):
         whose, kept = proposals.people, np.ones(len(proposals.people), dtype=np.bool_)
         for start in range(0, len(people), BLOCK):
             own = slice(*np.searchsorted(whose, [start, start + BLOCK]).tolist())
-            kept[own] = self._kept(people, whose[own], proposals.points[proposals.point[own]])
+            kept[own] = self._sound(people, whose[own], proposals.points[proposals.point[own]])
+        for start in range(0, len(people), MANY):
+            own = slice(*np.searchsorted(whose, [start, start + MANY]).tolist())
+            left = own.start + np.flatnonzero(kept[own])
+            kept[left] = self._lasts(whose[left], proposals.points[proposals.point[left]])
         return proposals.at(kept)
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
-        return self._kept(person[np.newaxis], np.zeros(len(targets), dtype=np.intp), targets)
-
-    def _kept(self, people: Array, whose: Indices, targets: Array) -> Mask:
-        """Which encoded targets (P, D), of people (n, D) by their numbers (P,), are told, (P,)."""
-        told = self._sound(people, whose, targets)
-        if self.lasting is not None and told.any():
-            told[told] = self.lasting.kept(targets[told], whose[told], self.goal.threshold)
+        whose = np.zeros(len(targets), dtype=np.intp)
+        told = self._sound(person[np.newaxis], whose, targets)
+        told[told] = self._lasts(whose[told], targets[told])
         return told
 
+    def _lasts(self, whose: Indices, targets: Array) -> Mask:
+        """Which encoded targets (P, D), of people by their numbers (P,), last, (P,)."""
+        if self.lasting is None or not len(targets):
+            return np.ones(len(targets), dtype=np.bool_)
+        return self.lasting.kept(targets, whose, self.goal.threshold)
+
     def _sound(self, people: Array, whose: Indices, targets: Array) -> Mask:
-        """Which of them, (P,), are not below the floor, nor rejected when the person does more."""
+        """Which encoded targets (P, D), of people (n, D) by their numbers (P,), are not below the floor, (P,).
+
+        Nor are they rejected when the person does more.
+        """
         worth = self.objective.worth_of_pairs(targets, people, whose)
         if self.overshoot is None or not worth.any():
             return worth

@@ -17,6 +17,7 @@ import onward.benchmarks.improvement.choices
 import onward.benchmarks.robustness
 from onward.agents import candidates
 from onward.agents.candidates.components import plan_order
+from onward.agents.candidates.components.scored import Asking, Measured, ScoredTargets, in_lockstep
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
 from onward.agents.choices import registry
 from onward.agents.choices.components.every_set import best_of_every_set
@@ -136,6 +137,20 @@ def walk_trees() -> None:
         walk.add_leaves_of(boxes, np.zeros(boxes.first[-1]))
 
 
+def extend_targets() -> None:
+    """Known targets beside single moves, as for people whom nothing else serves: as many as there is room for."""
+    targets = ScoredTargets(np.arange(3), 3)
+    none = np.zeros(3, np.bool_)
+    answer = Measured(np.zeros(3), np.zeros(3), none, none, none)
+
+    def search() -> Asking[None]:
+        bases = yield from targets.add(np.eye(3, dtype=np.int64))
+        yield from targets.extend(bases, np.arange(3), np.ones(3, dtype=np.int64))
+
+    in_lockstep([search()], lambda _, steps: answer.at(slice(len(steps))))
+    assert len(targets.steps) == 6
+
+
 def order_many_changes() -> None:
     """Changes and steps of which there are too many to try each order, and targets too many to keep."""
     features = MOST_ORDERED + 2
@@ -193,6 +208,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     choose_sets()
     order_many_changes()
     walk_trees()
+    extend_targets()
     for name in registry:
         for instances in MANY:
             for seed in range(2):

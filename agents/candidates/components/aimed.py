@@ -36,14 +36,13 @@ HARDER = 4.0
 class _Block(NamedTuple):
     """n encoded people (n, D), and where they may go.
 
-    ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing, ``least`` (n,) those that options
-    must reach, None where there is no floor. Noted in ``missed`` are targets below it.
+    ``unchanged`` (n,) are the log odds of the wanted outcome of who changes nothing. Noted in ``missed`` are targets
+    below the floor.
     """
 
     people: Array
     limits: Limits
     unchanged: Array
-    least: Array | None
     missed: Missed
 
 
@@ -99,7 +98,7 @@ class AimedSearch:
 
     def targets(self, people: Array) -> Targets:
         """The targets of people (n, D) that were measured, also those that are no options."""
-        return self._searched(self._block(people, Missed.none(people)))
+        return self._searched(self._block(people, Missed.none(people, self._objective.floor)))
 
     def rows(self, people: Array, targets: Targets) -> Array:
         """The encoded rows (R, D) of targets of people (n, D)."""
@@ -110,14 +109,13 @@ class AimedSearch:
         return targets.all_steps(len(self._grid.features))
 
     def _block(self, people: Array, missed: Missed) -> _Block:
-        people, floor = np.ascontiguousarray(people), self._objective.floor
+        people = np.ascontiguousarray(people)
         unchanged = self._improvement.log_odds(people, people)
-        least = None if floor is None else floor.least_odds(people)
         limits = [
             most_promising(self._judge, self._grid, person, Limits(*each))
             for person, each in zip(people, zip(*self._grid.limits(people), strict=True), strict=True)
         ]
-        return _Block(people, Limits(*map(np.array, zip(*limits, strict=True))), unchanged, least, missed)
+        return _Block(people, Limits(*map(np.array, zip(*limits, strict=True))), unchanged, missed)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
@@ -167,10 +165,7 @@ class AimedSearch:
         accepted = allowed & reached
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
-        if block.least is not None:
-            below = accepted & (helps < block.least[whose])
-            block.missed.note(rows[below], whose[below], helps[below])
-            accepted &= ~below
+        accepted[accepted] = block.missed.worth(rows[accepted], whose[accepted], helps[accepted])
         value = objective.value(helps, cost)
         near = objective._replace(nu=HARDER * objective.nu).value(helps, cost)
         return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)

@@ -105,12 +105,12 @@ class CheapestSearch:
     def _climb(self, targets: ScoredTargets, moves: Steps) -> Asking[None]:
         """Add single moves to the rows of the highest score, until one is valid or no more features may change."""
         newest, moves = np.arange(len(targets.all.cost)), moves[:: len(moves) // BEAM_MOVES + 1]
+        feature = (moves != 0).argmax(axis=1)
+        steps = moves[np.arange(len(moves)), feature]
         for _ in range(1, min(self._most_changes, CLIMBS)):
             free = newest[(targets.steps[newest] != 0).sum(axis=1) < self._most_changes]
-            best = targets.steps[free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]]
-            extended = (best[:, np.newaxis] + np.where(best[:, np.newaxis] == 0, moves, 0)).reshape(-1, best.shape[1])
-            numbers = yield from targets.add(extended)
-            newest = np.array(list(dict.fromkeys(numbers.tolist())), dtype=np.intp)
+            best = free[np.argsort(-targets.all.score[free], kind="stable")[:BEAM]]
+            newest = yield from targets.extend(best, feature, steps)
             if not len(newest) or targets.all.valid[newest].any():
                 break
 

@@ -119,13 +119,15 @@ def combined(
             set_of = home[last]
         for other in range(c, d):
             m = move.feature[other, 0]
-            if (changed == 1 and m < last) or _changes(base.feature[one], m):
+            if changed == 1 and m < last:
                 continue
             helps = base.helps[one] + move.helps[other] - total.helps
             cost = total.nu * (base.cost[one] + move.cost[other])
             short = SHORT if base.odds[one] + move.odds[other] - total.odds < total.need else 0.0
             # No chance is more than 1, nor than its odds.
             if held == count and min(helps, 0.0) - cost - short + ROUNDING < best.worth[count - 1]:
+                continue
+            if _changes(base.feature[one], m):
                 continue
             worth = -math.log1p(math.exp(-helps)) if helps > -WORST else helps
             code = (one - a) * (d - c) + other - c

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...compiled import compiled
 from ...sigmoid import logit
 from ..contract import Array, Indices
 from .grid import Steps
@@ -60,15 +61,9 @@ class SingleMoveEffects(NamedTuple):
         few, sets = self._thinned(MOVES_BY_SIZE[size]), self._promising_sets(size)
         if not len(sets):
             return np.zeros((0, len(self.steps)), dtype=np.int64)
-        gain, cost = few._summed(sets)
-        chosen = []
-        for slack in SLACKS:
-            enough = np.where(gain >= self.missing + slack * abs(self.missing), cost, np.inf)
-            best = enough.argmin(axis=1)
-            none = ~np.isfinite(enough.min(axis=1, initial=np.inf))
-            best[none] = gain[none].argmax(axis=1)
-            chosen.append(best)
-        moves = np.array(np.unravel_index(np.concatenate(chosen), (few.steps.shape[1],) * size)).T
+        needed = self.missing + np.array(SLACKS) * abs(self.missing)
+        chosen = cheapest_of_sets(few.gain, few.cost, sets, needed).ravel()
+        moves = np.array(np.unravel_index(chosen, (few.steps.shape[1],) * size)).T
         sets = np.tile(sets, (len(SLACKS), 1))
         steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)
         steps[np.arange(len(sets))[:, np.newaxis], sets] = few.steps[sets, moves]
@@ -84,14 +79,6 @@ class SingleMoveEffects(NamedTuple):
         sets = sets[np.argsort(-largest[sets].sum(axis=1), kind="stable")[:SETS]]
         return np.asarray(sets[np.isfinite(largest[sets]).all(axis=1)])
 
-    def _summed(self, sets: Indices) -> tuple[Array, Array]:
-        """Gain and cost of every combination of moves of each set, (S, G ** size)."""
-        gain, cost = self.gain[sets[:, 0]], self.cost[sets[:, 0]]
-        for feature in sets.T[1:]:
-            gain = (gain[:, :, np.newaxis] + self.gain[feature, np.newaxis]).reshape(len(sets), -1)
-            cost = (cost[:, :, np.newaxis] + self.cost[feature, np.newaxis]).reshape(len(sets), -1)
-        return gain, cost
-
     def _thinned(self, most: int) -> SingleMoveEffects:
         """At most ``most`` moves of each feature, from the smallest to the largest."""
         counts = np.isfinite(self.gain).sum(axis=1)
@@ -100,6 +87,42 @@ class SingleMoveEffects(NamedTuple):
         return SingleMoveEffects(
             self.steps[feature, places], self.gain[feature, places], self.cost[feature, places], self.missing
         )
+
+
+@compiled
+def cheapest_of_sets(gain: Array, cost: Array, sets: Indices, needed: Array) -> Indices:
+    """The cheapest combination of moves of each set that gains enough; where none does the one that gains most, (N, S).
+
+    Gains and costs (M, G) of single moves add up; ``sets`` (S, K) are the features of each, and ``needed`` (N,),
+    which ascend, say how much is enough. Combinations have numbers: the move of the last feature changes first. Of
+    equal ones the first counts.
+    """
+    moves, last = gain.shape[1], sets.shape[1] - 1
+    chosen, least = np.empty((len(needed), len(sets)), np.intp), np.empty(len(needed))
+    for s in range(len(sets)):
+        chosen[:, s], least[:] = -1, np.inf
+        gains, prices = gain[sets[s, last]], cost[sets[s, last]]
+        highest, farthest = -np.inf, 0
+        for code in range(moves**last):
+            left, unit, base, price = code, moves ** max(last - 1, 0), 0.0, 0.0
+            for k in range(last):
+                move = left // unit
+                left, unit = left - move * unit, max(unit // moves, 1)
+                base, price = base + gain[sets[s, k], move], price + cost[sets[s, k], move]
+            for move in range(moves):
+                gained, total = base + gains[move], price + prices[move]
+                # A gain that is not known counts as the highest.
+                if gained > highest or (np.isnan(gained) and not np.isnan(highest)):
+                    highest, farthest = gained, code * moves + move
+                for n in range(len(needed)):
+                    if not gained >= needed[n]:
+                        break
+                    if total < least[n]:
+                        least[n], chosen[n, s] = total, code * moves + move
+        for n in range(len(needed)):
+            if chosen[n, s] < 0:
+                chosen[n, s] = farthest
+    return chosen
 
 
 @lru_cache

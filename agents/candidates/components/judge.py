@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...goals import Goal
-from ...objective import Objective
+from ...objective import Floor, Objective
 from ..contract import Array, Indices, Mask, Score, Space
 
 BLOCK = 32
@@ -29,24 +29,35 @@ class Verdicts(NamedTuple):
 class Missed(NamedTuple):
     """The targets below the floor that help n people most, of those that keep the rules and reach the goal.
 
-    ``log_odds`` are those that they help, minus infinity where there is none, and ``rows`` are the targets: of all
-    people of a search, of whom the n have the ``numbers`` (n,).
+    ``log_odds`` are those that they help, minus infinity where there is none, ``rows`` are the targets, and ``least``
+    are the log odds that the floor asks for, None without one: of all people of a search, of whom the n have the
+    ``numbers`` (n,).
     """
 
     numbers: Indices
     log_odds: Array
     rows: Array
+    least: Array | None
 
     @classmethod
-    def none(cls, people: Array) -> Missed:
+    def none(cls, people: Array, floor: Floor | None) -> Missed:
         """No target of people (n, D)."""
-        return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy())
+        least = None if floor is None else floor.least_odds(people)
+        return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy(), least)
 
     def of(self, numbers: Indices | slice) -> Missed:
         """Those of some of the people: what is noted of them stands here, too."""
         return self._replace(numbers=self.numbers[numbers])
 
-    def note(self, rows: Array, whose: Indices, log_odds: Array) -> None:
+    def worth(self, rows: Array, whose: Indices, log_odds: Array) -> Mask:
+        """Which targets (R, D) of the n people, by their numbers (R,), are not below the floor. Others are noted."""
+        if self.least is None or not len(rows):
+            return np.ones(len(rows), dtype=np.bool_)
+        worth: Mask = log_odds >= self.least[self.numbers[whose]]
+        self._note(rows[~worth], whose[~worth], log_odds[~worth])
+        return worth
+
+    def _note(self, rows: Array, whose: Indices, log_odds: Array) -> None:
         """Remember the best of more targets (R, D) of the n people, by their numbers (R,)."""
         order = np.lexsort((-log_odds, whose))
         own, first = np.unique(whose[order], return_index=True)
@@ -99,9 +110,7 @@ class Judge(NamedTuple):
         """Which of them are not below the floor, (R,). Of the others the best are noted."""
         if (floor := self.objective.floor) is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
-        log_odds, worth = floor.judged(rows, people, whose)
-        missed.note(rows[~worth], whose[~worth], log_odds[~worth])
-        return worth
+        return missed.worth(rows, whose, floor.improvement.log_odds(rows, people[whose]))
 
     def accepts(self, rows: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
         """Their scores, (R,), and which of them keep the rules, reach the goal and are not below the floor."""

@@ -98,13 +98,27 @@ class ScoredTargets:
 
     def add(self, steps: Steps) -> Asking[Indices]:
         """The numbers, (R,), of targets (R, m)."""
-        before = len(self.all.cost)
-        numbers = self._number(steps)
+        before = self._room_for(len(steps))
+        numbers = number_rows(steps, self._table, self._known, before)
+        yield from self._measure(numbers, before)
+        return numbers
+
+    def extend(self, bases: Indices, feature: Indices, steps: Indices) -> Asking[Indices]:
+        """The numbers of known targets (B,) that move one more ``feature`` (R,) by ``steps`` (R,), each number once.
+
+        A target that moves this feature already stays as it is.
+        """
+        before = self._room_for(len(bases) * len(steps))
+        numbers = number_extended(bases, feature, steps, self._table, self._known, before)
+        yield from self._measure(numbers, before)
+        return numbers
+
+    def _measure(self, numbers: Indices, before: int) -> Asking[None]:
+        """Ask about those of the numbers (R,) that are not below ``before``."""
         new = self._known[before : max(before, int(numbers.max(initial=-1)) + 1)]
         for piece in pieces(len(new), self._features) if len(new) else ():
             measured = yield self.whole(new[piece])
             self.all = Measured._make(map(np.concatenate, zip(self.all, measured, strict=True)))
-        return numbers
 
     def undominated(self) -> Indices:
         """The cheapest option of each set of features, by cost, without those that a part of their changes replaces.
@@ -117,14 +131,15 @@ class ScoredTargets:
         options = options[np.lexsort((changes, self.all.cost[options]))]
         return np.asarray(options[without_parts(self.steps[options])])
 
-    def _number(self, steps: Steps) -> Indices:
-        count = len(self.all.cost) if len(self._known) else 0
-        if count + len(steps) > len(self._known):
-            room = 2 * (count + len(steps))
-            table, known = np.full(1 << (4 * room).bit_length(), -1), np.empty((room, steps.shape[1]), dtype=np.int64)
+    def _room_for(self, more: int) -> int:
+        """Make room for more targets; return how many there are."""
+        count = len(self.all.cost)
+        if count + more >= len(self._known):
+            room = 2 * (count + more) + 1
+            table, known = np.full(1 << (4 * room).bit_length(), -1), np.empty((room, len(self._open)), dtype=np.int64)
             number_rows(self._known[:count], table, known, 0)
             self._table, self._known = table, known
-        return number_rows(steps, self._table, self._known, count)
+        return count
 
 
 @compiled
@@ -133,20 +148,52 @@ def number_rows(rows: Steps, table: Steps, known: Steps, count: int) -> Indices:
 
     ``table`` is a hash table of them with linear probing: numbers, -1 where there is none. Its length is a power of 2.
     """
-    numbers, last = np.empty(len(rows), np.intp), len(table) - 1
+    numbers = np.empty(len(rows), np.intp)
     for i in range(len(rows)):
-        mixed = 0
-        for value in rows[i]:
-            mixed = ((mixed ^ value) * 16777619) & 0x7FFFFFFF  # as FNV-1a, in 31 bits, so that nothing overflows
-        slot = (mixed ^ (mixed >> 15)) & last
-        while table[slot] >= 0 and _differ(known, table[slot], rows, i):
-            slot = (slot + 1) & last
+        slot = _slot(rows, i, table, known)
         if table[slot] < 0:
             table[slot] = count
             known[count] = rows[i]
             count += 1
         numbers[i] = table[slot]
     return numbers
+
+
+@compiled
+def number_extended(
+    bases: Indices, feature: Indices, steps: Indices, table: Steps, known: Steps, count: int
+) -> Indices:
+    """The same of known rows ``bases`` (B,), each moved by each of the ``steps`` (R,) of a ``feature`` (R,) that it
+    leaves: every number once."""
+    numbers, seen, found = np.empty(len(bases) * len(steps), np.intp), np.zeros(len(known), np.bool_), 0
+    for base in bases:
+        for move in range(len(steps)):
+            # The place of the next new row is free.
+            known[count] = known[base]
+            if known[count, feature[move]] == 0:
+                known[count, feature[move]] = steps[move]
+            slot = _slot(known, count, table, known)
+            if table[slot] < 0:
+                table[slot] = count
+                count += 1
+            if not seen[table[slot]]:
+                seen[table[slot]] = True
+                numbers[found] = table[slot]
+                found += 1
+    return numbers[:found]
+
+
+@compiled
+def _slot(rows: Steps, row: int, table: Steps, known: Steps) -> int:
+    """The slot of a row's number, or the free one where it belongs."""
+    mixed, last = 0, len(table) - 1
+    for column in range(rows.shape[1]):
+        # As FNV-1a, in 31 bits, so that nothing overflows.
+        mixed = ((mixed ^ rows[row, column]) * 16777619) & 0x7FFFFFFF
+    slot = (mixed ^ (mixed >> 15)) & last
+    while table[slot] >= 0 and _differ(known, table[slot], rows, row):
+        slot = (slot + 1) & last
+    return slot
 
 
 @compiled

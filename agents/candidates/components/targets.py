@@ -340,25 +340,38 @@ def are_new(known: Changes, changes: Changes) -> Mask:
         # Open addressing: the number of a known change, counted from 1; below 0 that of a new one.
         table = np.zeros(size, np.int64)
         for number in range(a, b):
-            _find(table, known, changes, known.feature[number], known.steps[number], number + 1)
+            slot = _mixed(known, number) & (size - 1)
+            while table[slot] != 0:
+                slot = (slot + 1) & (size - 1)
+            table[slot] = number + 1
         for number in range(c, d):
-            new[number] = _find(table, known, changes, changes.feature[number], changes.steps[number], -1 - number)
+            slot = _mixed(changes, number) & (size - 1)
+            while table[slot] != 0:
+                there = table[slot]
+                if there > 0 and _equal(known, there - 1, changes, number):
+                    break
+                if there < 0 and _equal(changes, -1 - there, changes, number):
+                    break
+                slot = (slot + 1) & (size - 1)
+            if table[slot] == 0:
+                table[slot], new[number] = -1 - number, True
     return new
 
 
 @compiled
-def _find(table: Steps, known: Changes, changes: Changes, feature: Indices, steps: Steps, number: int) -> bool:
-    """Put a change's number into the table, where no equal one is; return whether none was."""
-    mixed, last = 0, len(table) - 1
-    for k in range(len(feature)):
-        mixed = ((mixed ^ feature[k]) * 16777619) & 0x7FFFFFFF  # as FNV-1a, in 31 bits, so that nothing overflows
-        mixed = ((mixed ^ steps[k]) * 16777619) & 0x7FFFFFFF
-    slot = (mixed ^ (mixed >> 15)) & last
-    while table[slot] != 0:
-        there = table[slot]
-        rows, at = (known, there - 1) if there > 0 else (changes, -1 - there)
-        if _same(rows.feature[at], feature) and _same(rows.steps[at], steps):
+def _mixed(changes: Changes, number: int) -> int:
+    """A hash of a change, as FNV-1a, in 31 bits, so that nothing overflows."""
+    mixed = 0
+    for k in range(changes.feature.shape[1]):
+        mixed = ((mixed ^ changes.feature[number, k]) * 16777619) & 0x7FFFFFFF
+        mixed = ((mixed ^ changes.steps[number, k]) * 16777619) & 0x7FFFFFFF
+    return mixed ^ (mixed >> 15)
+
+
+@compiled
+def _equal(one: Changes, number: int, other: Changes, its: int) -> bool:
+    """Whether two changes are the same, without the arrays that comparing rows makes."""
+    for k in range(one.feature.shape[1]):
+        if one.feature[number, k] != other.feature[its, k] or one.steps[number, k] != other.steps[its, k]:
             return False
-        slot = (slot + 1) & last
-    table[slot] = number
     return True

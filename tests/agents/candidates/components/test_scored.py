@@ -32,6 +32,8 @@ def search(rounds: Sequence[Sequence[int]]) -> Asking[tuple[list[int], list[floa
 
 asked = st.lists(st.lists(st.lists(st.integers(-3, 3), max_size=4), max_size=4), max_size=6)
 
+asked_moves = st.lists(st.tuples(st.integers(0, 1), st.sampled_from([-2, -1, 1, 2])), max_size=6)
+
 
 @given(people=asked)
 @settings(max_examples=80, deadline=None)
@@ -54,6 +56,31 @@ def test_searches_in_lockstep_end_as_each_does_alone(people: list[list[list[int]
         assert result[0] == [known.index(each) for asked in rounds for each in asked]
     assert len(calls) - sum(counts) == max(counts, default=0)
     assert sum(calls) == 2 * sum(len(result[1]) for result in together)
+
+
+@given(known=st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=5), moves=asked_moves)
+@settings(max_examples=80, deadline=None)
+def test_targets_are_extended_as_their_sums_are_added(
+    known: list[tuple[int, int]], moves: list[tuple[int, int]]
+) -> None:
+    """Each target beside each move of a feature that it leaves, and each of them once."""
+    expected = [
+        tuple(step if place == feature and own == 0 else own for place, own in enumerate(base))
+        for base in known
+        for feature, step in moves
+    ]
+
+    def extended() -> Asking[tuple[list[int], list[int], int, int]]:
+        targets = ScoredTargets(np.array([0, 2]), 3)
+        bases = yield from targets.add(np.array(known, dtype=np.int64))
+        feature, steps = np.array(moves, dtype=np.int64).reshape(-1, 2).T
+        numbers = yield from targets.extend(bases, feature, steps)
+        count = len(targets.all.cost)
+        again = yield from targets.add(np.array(expected, dtype=np.int64).reshape(-1, 2))
+        return numbers.tolist(), list(dict.fromkeys(again.tolist())), count, len(targets.all.cost)
+
+    [(numbers, again, count, after)] = in_lockstep([extended()], lambda _, steps: measured(steps))
+    assert (numbers, count) == (again, after)
 
 
 def test_an_error_of_the_model_is_not_hidden() -> None:
