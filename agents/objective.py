@@ -26,12 +26,14 @@ class Floor(NamedTuple):
     """What an option must be worth, so that a person is told of it.
 
     By the ``improvement`` the wanted outcome has the probability ``least_help`` or more after the change, and is more
-    probable by ``least_gain`` or more than for the person as they are.
+    probable by ``least_gain`` or more than for the person as they are. With ``deviations`` the first is asked of the
+    log odds less so many of their standard deviations, which the improvement must know.
     """
 
     improvement: Improvement
     least_help: float = 0.0
     least_gain: float = 0.0
+    deviations: float = 0.0
 
     def least_odds(self, people: Array) -> Array:
         """The log odds of the wanted outcome that an option of each of encoded people (n, D) must reach, (n,)."""
@@ -42,7 +44,17 @@ class Floor(NamedTuple):
         """Which targets (P, D) of people (n, D), by their numbers (P,), reach those, (P,)."""
         own, number = np.unique(whose, return_inverse=True)
         log_odds = self.improvement.log_odds(targets, people[whose])
-        return np.asarray(log_odds >= self.least_odds(people[own])[number])
+        return self.passed(log_odds, self.least_odds(people[own])[number], targets, people[whose])
+
+    def passed(self, log_odds: Array, least: Array, targets: Array, people: Array) -> Mask:
+        """Which targets (P, D) of people (P, D) are not below it, (P,), by their log odds and ``least_odds``, (P,)."""
+        passed = np.asarray(log_odds >= least)
+        if self.deviations and passed.any():
+            deviation = self.improvement.deviation(targets[passed], people[passed])
+            assert deviation is not None, "a floor of a lower end has an improvement that knows it"
+            lower = log_odds[passed] - self.deviations * deviation
+            passed[passed] = lower >= scalar_logit(self.least_help)
+        return passed
 
 
 class Objective(NamedTuple):
@@ -201,6 +213,14 @@ class Objective(NamedTuple):
         assert self.improvement is not None, "without an improvement nothing is expected"
         log_odds = self.improvement.log_odds(batch.points[batch.point[options]], batch.people[whose])
         return [scalar_sigmoid(odds) for odds in log_odds.tolist()]
+
+    def deviations_of_help(
+        self, batch: OptionBatch, options: Sequence[int], whose: Sequence[int]
+    ) -> list[float] | None:
+        """The standard deviations of their log odds, of options as in ``helps``; None where nothing tells them."""
+        assert self.improvement is not None, "without an improvement nothing is expected"
+        found = self.improvement.deviation(batch.points[batch.point[options]], batch.people[whose])
+        return None if found is None else found.tolist()
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:
         """The log odds of the rows (R, D) of people, in the order of people: rows that agree are quick together."""

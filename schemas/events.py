@@ -373,6 +373,7 @@ class Option(Suggested, frozen=True, gc=False):
     text: dict[str, str] | UnsetType = UNSET
     follows: tuple[Change, ...] | UnsetType = UNSET
     learned_improvement_probability: float | UnsetType = UNSET
+    improvement_interval: tuple[float, float] | UnsetType = UNSET
 
     @property
     def expected_help(self) -> float | UnsetType:

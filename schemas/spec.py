@@ -203,6 +203,9 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     Nobody is told of an option after which the wanted outcome has a probability below ``least_help``, or one that is
     not higher by ``least_gain`` than for the person as they are. It is the ``improvement`` that says it.
 
+    With an ``improvement_interval``, which is its level, options say between which probabilities they help. Then
+    ``least_help`` may be asked of its ``lower_end``, as it is before outcomes teach anything (``least_help_of``).
+
     ``overshoot`` says what becomes of options that are rejected when somebody does more than they were told: they are
     no options (``refuse``), or they say where to stop, and come after those that need not (``limit``), except after
     questions. Where nothing is named, nobody asks.
@@ -241,6 +244,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     goal_parameters: dict[str, float] = {}
     least_help: Annotated[float, Meta(ge=0, lt=1)] | None = None
     least_gain: Annotated[float, Meta(ge=0, lt=1)] | None = None
+    improvement_interval: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    least_help_of: Literal["probability", "lower_end"] = "probability"
     overshoot: Literal["refuse", "limit"] | None = None
     second_way: bool = False
     lasting: Annotated[float, Meta(gt=0, le=1)] | None = None

@@ -151,8 +151,9 @@ def _in_numbers(floor: Floor, person: Array, targets: Array) -> str:
     own = floor.improvement(person[np.newaxis], person[np.newaxis]).item()
     best = floor.improvement(targets, np.broadcast_to(person, targets.shape)).max().item()
     digits = digits_apart(own, best)
+    of_end = " of the lower end of its interval" if floor.deviations else ""
     return (
         f"the wanted outcome has the probability {rounded_down(best, digits)}, as the person is "
-        f"{rounded_down(own, digits)}: `policy.least_help` is {floor.least_help:g}, "
+        f"{rounded_down(own, digits)}: `policy.least_help` is {floor.least_help:g}{of_end}, "
         f"`policy.least_gain` {floor.least_gain:g}"
     )

@@ -64,6 +64,18 @@ class Seen(NamedTuple):
     either_way: bool = True
 
 
+class LearnedHelp(NamedTuple):
+    """How probably an option helps who carries it out, by a learner: the ``probability``, and the standard
+    ``deviation`` of its log odds as far as the learner is uncertain.
+
+    What is uncertain of the log odds that it was told comes to this, times ``slope``.
+    """
+
+    probability: float
+    deviation: float
+    slope: float
+
+
 class FeatureBeliefs(NamedTuple):
     """A learner's beliefs about M features, each (M,).
 
@@ -315,6 +327,10 @@ class Choice(Equipped, ABC):
 
         None where this choice expects none.
         """
+        return None
+
+    def learned_help(self, pick: Pick) -> LearnedHelp | None:
+        """What it has learned of how probably an option helps that it picks now; None where it learns nothing."""
         return None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..costs import effort
 from ..evidence import rounded
 from ..options import Options, Outlook
 from ..parameters import Interval
-from .contract import Array, Choice, FeatureBeliefs, Pick, Pull, Random, State
+from .contract import Array, Choice, FeatureBeliefs, LearnedHelp, Pick, Pull, Random, State
 
 LEVEL, SLOPE, EFFORT, REPORTED, FEATURES = range(5)
 """The places of a, s, kappa and r among the weights. Those of omega and delta follow, one a feature."""
@@ -26,6 +27,8 @@ LOWEST, HIGHEST = (-np.inf, -0.9, effort.LEVEL_RANGE[0], -np.inf), (np.inf, 2.0,
 FEATURE_RANGES = {"omega": (-0.5, 1.2), "delta": effort.FEATURE_RANGE}
 """Weights count as no lower and no higher: far away the model means nothing."""
 
+LEAST_FAILS = 1e-9
+"""Options count as helping no more surely than all but this."""
 MOST_EXPECTED = 0.95
 """Expected rewards count as no more, so that no single outcome is conclusive."""
 
@@ -195,6 +198,24 @@ class Residual(Choice):
             return None
         values = np.frombuffer(context)
         return float(min((1.0 - values[cls.numbers + LEVEL]) * np.exp(values[OWN]), 1.0))
+
+    def learned_help(self, pick: Pick) -> LearnedHelp | None:
+        r"""By the posterior covariance of the weights $a$, $s$ and $\omega$, and the gradient of the log odds by them.
+
+        The gradient of $\log \sigma(z)$ is that of $z$ times $1 - \sigma(z)$, which is the derivative by $a$.
+        """
+        if not pick.context:
+            return None
+        (_, _, own, *_), gradient = self._read(pick.context)
+        fails = max(gradient.item(LEVEL), LEAST_FAILS)
+        of_help = np.zeros_like(gradient)
+        of_help[[LEVEL, SLOPE]] = gradient[[LEVEL, SLOPE]]
+        of_help[FEATURES : FEATURES + self._features] = gradient[FEATURES : FEATURES + self._features]
+        of_help /= fails
+        of_arm = self.arm_sd**2 / (1.0 + self._arm_evidence.item(0, pick.arm) * self.arm_sd**2)
+        variance = of_help @ self._covariance @ of_help + of_arm / fails**2
+        helps = min((1.0 - fails) * math.exp(own), 1.0)
+        return LearnedHelp(helps, math.sqrt(variance), 1.0 + self._weights.item(SLOPE))
 
     def worth(self, options: Options, random: Random) -> Array:
         """The expected rewards, with some optimism."""

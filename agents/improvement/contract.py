@@ -28,6 +28,18 @@ class Improvement(ABC):
     def log_odds(self, after: Array, before: Array) -> Array:
         """The log odds, (P,), that people ``before`` (P, D) have the desired outcome who become ``after`` (P, D)."""
 
+    @property
+    def knows_deviation(self) -> bool:
+        """Whether it has a ``deviation``."""
+        return False
+
+    def deviation(self, after: Array, before: Array) -> Array | None:
+        """How far off the log odds may be: their standard deviation, (P,), of people as in ``log_odds``.
+
+        None where nothing tells it: then no interval is given.
+        """
+        return None
+
     def __call__(self, after: Array, before: Array) -> Array:
         """The probabilities, (P,), that people ``before`` (P, D) have the desired outcome who become ``after``."""
         return sigmoid(self.log_odds(after, before))

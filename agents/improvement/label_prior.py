@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trees import TreeSum, check_trees
+from .components.bags import FEWEST_BAGS, OF_BAGS, Bags
 from .components.coverage import Coverage, first_of_runs
-from .components.ensemble import Ensemble, add_up
+from .components.ensemble import Ensemble
 from .contract import Array, Labels, TrainedImprovement
 
 ARRAYS: Mapping[str, tuple[int, str]] = {
@@ -43,6 +44,8 @@ class LabelPrior(TrainedImprovement):
         The models.
     coverage
         How far labels speak for people; None where everybody has a label, or anybody may have one.
+    unseen
+        The standard deviation of what no column holds, in log odds; None where nobody knows it, as in older bundles.
 
     References
     ----------
@@ -52,10 +55,14 @@ class LabelPrior(TrainedImprovement):
 
     name: ClassVar[str] = "label_prior"
 
-    def __init__(self, ensemble: Ensemble, coverage: Coverage | None = None) -> None:
-        self._ensemble, self._coverage = ensemble, coverage
-        self._groups = max(1, int(ensemble.group.max()) + 1)
+    def __init__(self, ensemble: Ensemble, coverage: Coverage | None = None, unseen: float | None = None) -> None:
+        self._ensemble, self._coverage, self._unseen = ensemble, coverage, unseen
         self._is_flat = not (ensemble.weights.any() or ensemble.trees.value.any())
+
+    @property
+    def knows_deviation(self) -> bool:
+        """Whether it knows its bags, which bundles of older versions do not, and says something."""
+        return self._unseen is not None and self._ensemble.bags is not None and not self._is_flat
 
     @property
     def is_flat(self) -> bool:
@@ -81,13 +88,33 @@ class LabelPrior(TrainedImprovement):
 
     def of_labelled(self, X: Array) -> Array:
         """The log odds (n,) of people with a label who are like encoded rows (n, D)."""
-        trees, group, weights, forest_weight = self._ensemble
-        total, sums = np.full(len(X), trees.base), np.zeros((self._groups, len(X)))
-        for column, weight in enumerate(weights):
-            total += weight * X[:, column]
-        trees.walk.add_leaves(X, group, sums)
-        add_up(sums, forest_weight, total)
-        return total
+        return self._ensemble.log_odds(X)
+
+    def deviation(self, after: Array, before: Array) -> Array | None:
+        r"""How far off the log odds may be, (P,), of people ``before`` (P, D) who become ``after`` (P, D).
+
+        The variance is that of the sample, by the delete-d jackknife from the B bags, each without d of the n rows,
+        and that of what no column holds. The first is itself known from few bags, as the variance of a t distribution
+        with B - 1 degrees of freedom says:
+
+        $$\mathrm{var} = \frac{B - 1}{B - 3}\, \frac{n - d}{d}\, \mathrm{var}_b\, L_b(x') + \tau^2$$
+
+        None where the prior is flat, or of a bundle of an older version.
+
+        References
+        ----------
+        Shao, J. and Wu, C. (1989). A general theory for jackknife variance estimation. Annals of Statistics.
+        """
+        total = self._ensemble.by_bag(after) if self.knows_deviation else None
+        if total is None or self._unseen is None:
+            return None
+        if self._coverage is not None:
+            own, share = self._ensemble.by_bag(before), self._coverage.share(after)
+            assert own is not None, "bags of one are those of all"
+            total = self._coverage.shrunk(total, own, share)
+        bags = len(total)
+        of_sample = (bags - 1) / (bags - 3) * OF_BAGS * total.var(axis=0, ddof=1)
+        return np.asarray(np.sqrt(of_sample + self._unseen**2))
 
     @classmethod
     def fit(cls, X: Array, labels: Labels, seed: int, unlabelled: Array | None = None) -> Self | None:
@@ -95,14 +122,18 @@ class LabelPrior(TrainedImprovement):
         # Workers restore priors, and need no scikit-learn for them.
         from .components.bagged_fit import fit_ensemble
         from .components.labelled_share import fit_labelled_share
+        from .components.unseen import unseen_deviation
 
         share = None if unlabelled is None else fit_labelled_share(X, unlabelled, seed)
         ensemble = fit_ensemble(X, labels, seed, None if share is None else share.weights)
-        return None if ensemble is None else cls(ensemble, None if share is None else share.coverage)
+        if ensemble is None:
+            return None
+        unseen = unseen_deviation(ensemble, X, seed, are_selected=share is not None)
+        return cls(ensemble, None if share is None else share.coverage, unseen)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The models as plain arrays, from which ``restore`` makes the same ones."""
-        trees, group, weights, forest_weight = self._ensemble
+        trees, group, weights, forest_weight, bags = self._ensemble
         of_coverage = {} if self._coverage is None else self._coverage._asdict()
         return {
             "roots": trees.roots.astype(np.int64),
@@ -114,6 +145,7 @@ class LabelPrior(TrainedImprovement):
             "base": np.asarray(trees.base, dtype=np.float64),
             "forest_weight": np.asarray(forest_weight, dtype=np.float64),
             **{f"labelled_{name}": np.asarray(value, dtype=np.float64) for name, value in of_coverage.items()},
+            **_of_bags(bags, self._unseen),
         }
 
     @classmethod
@@ -134,8 +166,9 @@ class LabelPrior(TrainedImprovement):
             raise ValueError("the groups of its trees are not in ascending order")
         base = float(arrays["base"])
         trees = TreeSum(roots, arrays["nodes"], arrays["threshold"], arrays["value"], base, logistic=True)
-        ensemble = Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"]))
-        return cls(ensemble, _coverage_of(arrays, columns))
+        bags = _bags_of(arrays, len(roots), columns)
+        ensemble = Ensemble(check_trees(trees, columns), group, weights, float(arrays["forest_weight"]), bags)
+        return cls(ensemble, _coverage_of(arrays, columns), _unseen_of(arrays))
 
 
 def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> Coverage | None:
@@ -151,3 +184,38 @@ def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> Coverage |
     if not 0.0 < (rate := float(given["rate"])) <= 1.0:
         raise ValueError(f"the share of rows with a label is {rate}, not above 0 and at most 1")
     return Coverage(given["weights"], float(given["base"]), rate)
+
+
+def _of_bags(bags: Bags | None, unseen: float | None) -> dict[str, NDArray[Any]]:
+    """What says how far the log odds may be off, as arrays; none where nobody knows it."""
+    if bags is None or unseen is None:
+        return {}
+    of_bags = {"bag": bags.tree.astype(np.int64), "bag_weights": bags.weights, "bag_base": bags.base}
+    return {**of_bags, "unseen": np.asarray(unseen, dtype=np.float64)}
+
+
+def _bags_of(arrays: Mapping[str, NDArray[Any]], trees: int, columns: int) -> Bags | None:
+    """The bags of so many trees over some columns, None without any; raise ``ValueError`` where they are none."""
+    if "bag" not in arrays:
+        return None
+    bag, weights, base = (arrays.get(name, np.zeros(0)) for name in ("bag", "bag_weights", "bag_base"))
+    number = len(base) if base.ndim == 1 else 0
+    if bag.shape != (trees,) or bag.dtype != np.int64 or not 0 <= bag.min() <= bag.max() < number:
+        raise ValueError(f"its {trees} trees are not those of its bags")
+    if number < FEWEST_BAGS or weights.shape != (number, columns) or not (_are_finite(weights) and _are_finite(base)):
+        raise ValueError(f"its {number} bags are not each of {columns} finite weights")
+    return Bags(bag.astype(np.intp), weights, base)
+
+
+def _unseen_of(arrays: Mapping[str, NDArray[Any]]) -> float | None:
+    """The deviation of what no column holds, None without bags; raise ``ValueError`` where it is none."""
+    if "bag" not in arrays:
+        return None
+    unseen = arrays.get("unseen", np.zeros(0))
+    if unseen.shape != () or not _are_finite(unseen) or unseen < 0.0:
+        raise ValueError("what no column holds has no standard deviation")
+    return float(unseen)
+
+
+def _are_finite(array: NDArray[Any]) -> bool:
+    return array.dtype == np.float64 and bool(np.isfinite(array).all())

@@ -78,8 +78,15 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
         "stated minus true e": _mean([one.stated_execution - one.execution for one in taken]),
         "rejected afterwards": _mean([float(not one.holds) for one in taken]),
     }
-    covered = [one.interval[0] <= one.help <= one.interval[1] for one in taken if one.interval is not None]
-    return found | ({"covered": _mean(covered)} if covered else {})
+    options = [(one.help, *one.interval) for of_person in told for one in of_person if one.interval is not None]
+    if not options:
+        return found
+    true, low, high = np.array(options).T
+    return found | {
+        "covered": float(((low <= true) & (true <= high)).mean()),
+        "width": float((high - low).mean()),
+        "true between": float(np.subtract(*np.quantile(true, [0.9, 0.1]))),
+    }
 
 
 def reward(told: Sequence[Sequence[Told]]) -> float:

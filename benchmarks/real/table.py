@@ -16,9 +16,9 @@ from onward.benchmarks.real.settings import SETTINGS
 
 REWARD, UNLEARNED, ORACLE, NONE = "reward", "no learning", "oracle", "none"
 HELP, EXECUTION = "stated minus true p", "stated minus true e"
-COVERED, AFTERWARDS = "covered", "rejected afterwards"
-METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, AFTERWARDS)
-LOWER = frozenset({NONE, HELP, EXECUTION, AFTERWARDS})
+COVERED, WIDTH, BETWEEN, AFTERWARDS = "covered", "width", "true between", "rejected afterwards"
+METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, WIDTH, BETWEEN, AFTERWARDS)
+LOWER = frozenset({NONE, HELP, EXECUTION, WIDTH, AFTERWARDS})
 QUICK = 30, 300
 """People and rows where it is only to be seen that it works."""
 

@@ -51,6 +51,7 @@ policy:
   options: 3  # the most ways forward that one person gets
   least_help: 0.5    # nobody is told of a change after which the wanted outcome is less probable, by the labels
   least_gain: 0.05   # nor of one that makes it more probable by less
+  improvement_interval: 0.8  # options say between which probabilities they help, in 8 of 10 cases
   overshoot: limit   # a change that works only up to a point says where to stop; refuse: it is no way forward
   second_way: true   # where all ways need the same change, one that does without it takes the last place
   lasting: 0.9       # who has options that 9 of 10 models of other samples accept, is told of no other

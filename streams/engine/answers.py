@@ -226,6 +226,7 @@ def options_as_read(
                 text=texts.option(changes, steps, follows),
                 follows=follows,
                 learned_improvement_probability=_learned_help(program, option) if model.objective.aims else UNSET,
+                improvement_interval=UNSET if option.interval is None else option.interval.ends,
             )
         )
     return tuple(options)
@@ -245,7 +246,9 @@ def _improvement_probability(model: CurrentModel, assessment: Assessment, option
 
 
 def _learned_help(program: Program, option: SelectedOption) -> float | UnsetType:
-    """What outcomes make of it where labels are not of everybody; unset where they are, or nothing is expected."""
+    """What outcomes make of it where labels are not of everybody, or an interval says how sure that is; else unset."""
+    if option.interval is not None:
+        return UNSET if option.interval.learned is None else option.interval.learned
     if not program.spec.label.are_selected:
         return UNSET
     expected = choices.registry[program.spec.policy.choice].expected_help(option.context)

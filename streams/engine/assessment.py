@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...agents.candidates import PlanSteps
 from ...agents.costs import Lesson
+from ...agents.improvement.interval import HelpInterval
 from ...agents.objective import Predict
 from ...agents.options import OptionBatch, Options
 from ...schemas.encoding import ChangedCodes, Problem, Values
@@ -104,8 +105,9 @@ class SelectedOption(Struct, frozen=True, gc=False):
     ``index`` is that of the option in the batch's arrays, ``point`` the row of its target in the batch's points.
     ``cost`` and ``execution`` are those of the person, ``propensity`` is the probability of the pick,
     ``learner_execution`` the one that the learner counts the pick with, and ``context`` bytes that it gets back with
-    the feedback. ``helps`` is the probability that carrying it out improves the person's outcome, and ``ends`` are the
-    raw values at which changes must end, by feature; None if not computed.
+    the feedback. ``helps`` is the probability that carrying it out improves the person's outcome, ``interval`` what is
+    told of how far that may be off, and ``ends`` are the raw values at which changes must end, by feature; None if not
+    computed.
     """
 
     index: int
@@ -118,6 +120,7 @@ class SelectedOption(Struct, frozen=True, gc=False):
     context: bytes = b""
     helps: float | None = None
     ends: Mapping[int, float] | None = None
+    interval: HelpInterval | None = None
 
 
 def assess(

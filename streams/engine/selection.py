@@ -20,6 +20,7 @@ from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
 from .assessment import Assessed, Assessment, Person, SelectedOption, assess
+from .help_intervals import with_intervals
 from .picks.population import under_learned_preferences, with_learned_costs
 from .shards import Shard
 from .state import PartitionState
@@ -161,7 +162,10 @@ def select_for_steps(
         )
     else:
         picks = shard.learner.select_batch(batch, policy.options, random, second_way=policy.second_way)
-    return _selected(batch, picks, state.model(program).objective)
+    selected = _selected(batch, picks, state.model(program).objective)
+    if policy.improvement_interval is None:
+        return selected
+    return with_intervals(selected, picks, batch, state.model(program).objective, shard.learner, policy)
 
 
 def _selected(

@@ -21,6 +21,7 @@ def composition_faults(spec: ProgramSpec) -> Iterator[Violation]:
     """Methods that cannot work together, as far as they are known."""
     policy, terms = spec.policy, spec.promise
     yield from _without_consequences(spec)
+    yield from _without_interval(spec)
     if terms.kind not in promises.registry:
         return
     if has_promise(spec) and closes_rounds(spec):
@@ -63,6 +64,21 @@ def _without_consequences(spec: ProgramSpec) -> Iterator[Violation]:
             ("elicitation",),
             f"questions hold all else still, and something follows by `{path}`: take one of them out",
         )
+
+
+def _without_interval(spec: ProgramSpec) -> Iterator[Violation]:
+    """What is asked of intervals that no option has."""
+    policy = spec.policy
+    if policy.improvement_interval is not None and policy.objective == "cost":
+        yield (
+            ("policy", "improvement_interval"),
+            "with `objective: cost` options do not say how probably they help: take it out",
+        )
+    if policy.least_help_of != "lower_end":
+        return
+    for name in ("improvement_interval", "least_help"):
+        if getattr(policy, name) is None:
+            yield ("policy", "least_help_of"), f"`lower_end` needs `{name}`, which the spec does not give"
 
 
 def cautions(spec: ProgramSpec) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from ...agents import candidates, choices
+from ...agents.improvement import Improvement
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
@@ -31,6 +32,10 @@ NO_LINEAR_SCORE = (
 )
 NO_ARTEFACT = "{} has no {}, which {} needs: train a new one"
 NO_SLOPE = "{} knows no slope and deviation of {}: train it with this spec, or give both in its `effects`"
+NO_INTERVAL = (
+    "{} does not know how far what it says of help may be off, which `least_help_of: lower_end` needs: train a new "
+    "one, or ask `least_help` of the probability"
+)
 NO_INSTANCES = "{} has no recourse instances, which `generator: {}` needs: train it with this spec"
 
 
@@ -61,6 +66,7 @@ class ModelFacts(NamedTuple):
     metrics: Mapping[str, float] | None = None
     has_instances: bool | None = None
     effects: Fitted | None = None
+    improvement: Improvement | None = None
 
     @classmethod
     def of(cls, bundle: ModelBundle) -> ModelFacts:
@@ -76,6 +82,7 @@ class ModelFacts(NamedTuple):
             manifest.metrics,
             bool(bundle.instances),
             manifest.effects,
+            bundle.improvement,
         )
 
     @property
@@ -103,7 +110,11 @@ def lacks_for_choice(facts: ModelFacts, choice: str) -> str | None:
 def _misfits(facts: ModelFacts, spec: ProgramSpec, is_first: bool, asked: Asked) -> Iterator[str]:
     rules: list[Callable[[ModelFacts, ProgramSpec], str | None]] = []
     if asked is not Asked.PERMISSION:
-        rules += [_choice] * is_first + [_margin, _rounds, _generator, _promise, _effects] + [_instances] * is_first
+        rules += (
+            [_choice] * is_first
+            + [_margin, _rounds, _generator, _promise, _effects, _intervals]
+            + [_instances] * is_first
+        )
     if asked is not Asked.USE:
         rules += [_publishing] * is_first + [_reading]
     yield from (fault for rule in rules if (fault := rule(facts, spec)) is not None)
@@ -144,6 +155,13 @@ def _promise(facts: ModelFacts, spec: ProgramSpec) -> str | None:
 def _effects(facts: ModelFacts, spec: ProgramSpec) -> str | None:
     lacking = None if facts.effects is None else lacking_effects(spec, facts.effects)
     return None if lacking is None else NO_SLOPE.format(facts.name, lacking)
+
+
+def _intervals(facts: ModelFacts, spec: ProgramSpec) -> str | None:
+    prior = facts.improvement
+    if spec.policy.least_help_of != "lower_end" or prior is None or prior.is_flat or prior.knows_deviation:
+        return None
+    return NO_INTERVAL.format(facts.name)
 
 
 def _instances(facts: ModelFacts, spec: ProgramSpec) -> str | None:

@@ -13,6 +13,7 @@ from ...agents.consequences import Consequences
 from ...agents.costs import Cost
 from ...agents.goals import Goal
 from ...agents.improvement import Improvement, OwnScore
+from ...agents.improvement.interval import deviations_of
 from ...agents.objective import Floor, Objective
 from ...agents.scores import together
 from ...agents.trees import Splits
@@ -58,7 +59,10 @@ def floor_of(spec: ProgramSpec, improvement: Improvement | None) -> Floor | None
     help, gain = spec.policy.least_help, spec.policy.least_gain
     if improvement is None or improvement.is_flat or (help is None and gain is None):
         return None
-    return Floor(improvement, help or 0.0, gain or 0.0)
+    deviations, level = 0.0, spec.policy.improvement_interval
+    if spec.policy.least_help_of == "lower_end" and level is not None and improvement.knows_deviation:
+        deviations = deviations_of(level)
+    return Floor(improvement, help or 0.0, gain or 0.0, deviations)
 
 
 def generator_of(

@@ -78,6 +78,8 @@ def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
     policy = spec.policy
     given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
     given |= {} if policy.lasting is None else {"lasting": policy.lasting}
+    if policy.least_help_of == "lower_end":
+        given |= {"least_help_of": policy.least_help_of, "improvement_interval": policy.improvement_interval}
     return () if set(given.values()) == {None} else (given,)
 
 

@@ -36,6 +36,7 @@ POLICY_RULES = frozenset(
         "satisfied",
         "least_help",
         "least_gain",
+        "improvement_interval",
         "overshoot",
         "second_way",
         "lasting",
@@ -49,6 +50,7 @@ LEARNED = "what is learned was learned with it"
 PROMISED = "what people were promised was promised with it"
 NO_TRAINED_BOUNDS = "the program's first model does not say which bounds it was trained with"
 UNTRAINED = "the program's first model was trained with {}, and knows nothing beyond"
+LOWER_END = "`lower_end` asks every model of the program for intervals, and those announced so far were not asked"
 AUTO = "`auto` asks every model of the program for a margin, and those announced so far were not asked"
 ROUNDS = "people wait for the end of their round with it"
 REASONS: Mapping[str, str] = {
@@ -149,6 +151,8 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
             return LEARNED if name in choices.registry[old.policy.choice].fixed_parameters else None
         case ("policy", "margin"):
             return AUTO if "auto" in (old.policy.margin, new.policy.margin) else None
+        case ("policy", "least_help_of"):
+            return LOWER_END
         case ("model", "threshold"):
             return PROMISED if rounds or has_promise(old) else None
         case ("model", "may_read"):

@@ -165,7 +165,7 @@ class AimedSearch:
         accepted = allowed & reached
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
         helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
-        accepted[accepted] = block.missed.worth(rows[accepted], whose[accepted], helps[accepted])
+        accepted[accepted] = block.missed.worth(rows[accepted], people, whose[accepted], helps[accepted])
         value = objective.value(helps, cost)
         near = objective._replace(nu=HARDER * objective.nu).value(helps, cost)
         return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)

@@ -30,7 +30,7 @@ class Missed(NamedTuple):
     """The targets below the floor that help n people most, of those that keep the rules and reach the goal.
 
     ``log_odds`` are those that they help, minus infinity where there is none, ``rows`` are the targets, and ``least``
-    are the log odds that the floor asks for, None without one: of all people of a search, of whom the n have the
+    are the log odds that the ``floor`` asks for, None without one: of all people of a search, of whom the n have the
     ``numbers`` (n,).
     """
 
@@ -38,22 +38,23 @@ class Missed(NamedTuple):
     log_odds: Array
     rows: Array
     least: Array | None
+    floor: Floor | None
 
     @classmethod
     def none(cls, people: Array, floor: Floor | None) -> Missed:
         """No target of people (n, D)."""
         least = None if floor is None else floor.least_odds(people)
-        return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy(), least)
+        return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy(), least, floor)
 
     def of(self, numbers: Indices | slice) -> Missed:
         """Those of some of the people: what is noted of them stands here, too."""
         return self._replace(numbers=self.numbers[numbers])
 
-    def worth(self, rows: Array, whose: Indices, log_odds: Array) -> Mask:
-        """Which targets (R, D) of the n people, by their numbers (R,), are not below the floor. Others are noted."""
-        if self.least is None or not len(rows):
+    def worth(self, rows: Array, people: Array, whose: Indices, log_odds: Array) -> Mask:
+        """Which targets (R, D) of the people (n, D), by their numbers (R,), are not below the floor. Others are noted."""
+        if self.floor is None or self.least is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
-        worth: Mask = log_odds >= self.least[self.numbers[whose]]
+        worth = self.floor.passed(log_odds, self.least[self.numbers[whose]], rows, people[whose])
         self._note(rows[~worth], whose[~worth], log_odds[~worth])
         return worth
 
@@ -110,7 +111,7 @@ class Judge(NamedTuple):
         """Which of them are not below the floor, (R,). Of the others the best are noted."""
         if (floor := self.objective.floor) is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
-        return missed.worth(rows, whose, floor.improvement.log_odds(rows, people[whose]))
+        return missed.worth(rows, people, whose, floor.improvement.log_odds(rows, people[whose]))
 
     def accepts(self, rows: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
         """Their scores, (R,), and which of them keep the rules, reach the goal and are not below the floor."""

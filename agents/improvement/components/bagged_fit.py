@@ -16,13 +16,12 @@ from ...fitted_trees.forests import Forest
 from ...sigmoid import logit
 from ...trees import joined
 from ..contract import Labels
+from .bags import SHARE, Bags
 from .ensemble import SMALLEST_SHARE, Ensemble
 
 Build = Callable[[np.random.RandomState, int], Any]
 
 BAGS = 6
-SHARE = 2 / 3
-"""The share of the rows in each bag, drawn without replacement, of each label alike."""
 BEYOND_CHANCE = 2.0
 """A family counts where its area under the curve, out of bag, is this many standard deviations above that of chance."""
 SEED = 26
@@ -111,4 +110,10 @@ def _ensemble(fitted: Sequence[Sequence[Any]], weights: Array, intercept: float,
     linear = sum(model.coef_[0] for model in fitted[REGRESSION]) * weights[REGRESSION]
     base = intercept + sum(trees.base for trees in boosters)
     base += sum(float(model.intercept_[0]) for model in fitted[REGRESSION]) * weights[REGRESSION]
-    return Ensemble(joined(kept, base), group, linear, float(weights[FOREST]))
+    own = [float(model.intercept_[0]) * weights[REGRESSION] for model in fitted[REGRESSION]]
+    bags = Bags(
+        np.concatenate([np.full(len(trees.roots), n % len(boosters)) for n, trees in enumerate(kept)]),
+        np.stack([model.coef_[0] * weights[REGRESSION] for model in fitted[REGRESSION]]),
+        np.array([trees.base + of_bag + intercept / len(own) for trees, of_bag in zip(boosters, own, strict=True)]),
+    )
+    return Ensemble(joined(kept, base), group, linear, float(weights[FOREST]), bags)

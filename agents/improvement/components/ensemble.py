@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from ...compiled import compiled
+from ...sigmoid import logit
 from ...trees import TreeSum
 from ..contract import Array, Indices
+from .bags import Bags
 
 SMALLEST_SHARE = 1e-3
 """The share of a forest's labels counts as no closer to 0 and 1, where log odds have no end."""
@@ -18,13 +22,46 @@ class Ensemble(NamedTuple):
 
     ``trees`` are those of all T trees. The leaves of those of ``group`` 0, the boosters, add to the log odds. The other
     groups (T,) are forests: the log odds of the sum of their leaves add to them, times ``forest_weight``. ``weights``
-    (D,) are those of the regressions.
+    (D,) are those of the regressions. ``bags`` say which models are of which bag; None where nobody knows it.
     """
 
     trees: TreeSum
     group: Indices
     weights: Array
     forest_weight: float
+    bags: Bags | None = None
+
+    @property
+    def groups(self) -> int:
+        """The number of groups, of which the first is that of the boosters."""
+        return max(1, int(self.group.max()) + 1)
+
+    def log_odds(self, X: Array) -> Array:
+        """The log odds (n,) of encoded rows (n, D)."""
+        total, sums = np.full(len(X), self.trees.base), np.zeros((self.groups, len(X)))
+        for column, weight in enumerate(self.weights):
+            total += weight * X[:, column]
+        self.trees.walk.add_leaves(X, self.group, sums)
+        add_up(sums, self.forest_weight, total)
+        return total
+
+    def by_bag(self, X: Array) -> Array | None:
+        """The log odds of each bag's models alone, (B, n), of encoded rows (n, D); their mean is that of all.
+
+        None where nobody knows which models are of which bag.
+        """
+        if self.bags is None:
+            return None
+        of_trees, weights, base = self.bags.tree, self.bags.weights, self.bags.base
+        number = len(base)
+        total, sums = np.repeat(base[:, np.newaxis], len(X), axis=1), np.zeros((2 * number, len(X)))
+        for column, of_bags in enumerate(weights.T):
+            total += of_bags[:, np.newaxis] * X[:, column]
+        self.trees.walk.add_leaves(X, np.where(self.group == 0, of_trees, number + of_trees), sums)
+        total += sums[:number]
+        if self.forest_weight:
+            total += self.forest_weight * logit(sums[number:], SMALLEST_SHARE)
+        return number * total
 
 
 @compiled
