@@ -329,11 +329,13 @@ class Option(Suggested, frozen=True, gc=False):
     is learned.
     ``improvement_probability`` is how probably the option helps who carries it out, before anything is learned; absent
     where the program compares options by cost. ``learned_improvement_probability`` is what outcomes make of it, in
-    programs that read rows without a label: there it is the better one from the first outcome on. It is absent in
-    others, and in a revised recourse. ``suits`` is the share of sampled people for whom it is the cheapest of the
-    recourse; absent where the program's cost is known or the person could be asked, and in a revised recourse.
-    ``promise`` holds what the program's promise guarantees, as numbers by name; ``status`` is then open, until the
-    recourse expires.
+    programs that read rows without a label, and where options have an ``improvement_interval``: there it is the better
+    one from the first outcome on. It is absent in others, and in a revised recourse. The interval has the two ends
+    between which that probability lies for a single person, at the level that the spec asks for. It is absent where the
+    spec asks for none, where nothing tells how far the probability may be off, and in a revised recourse. ``suits`` is
+    the share of sampled people for whom it is the cheapest of the recourse; absent where the program's cost is known or
+    the person could be asked, and in a revised recourse. ``promise`` holds what the program's promise guarantees, as
+    numbers by name; ``status`` is then open, until the recourse expires.
 
     ``steps`` are the changes in the order to make them, where the order counts or a feature is changed in several
     steps. ``changes`` is what they come to together.
@@ -418,6 +420,8 @@ class Option(Suggested, frozen=True, gc=False):
         known = "" if probability is None else f", carried out with probability {probability:.2f}"
         if self.expected_help is not UNSET:
             known += f", wanted outcome with probability {self.expected_help:.2f}"
+            if self.improvement_interval is not UNSET:
+                known += " ({:.2f} to {:.2f})".format(*self.improvement_interval)
         if self.suits is not UNSET:
             known += f", the easiest for {self.suits:.0%}"
         return f"{self.actions}  (cost {self.cost:.3f}{known}{self._certificate()})"

@@ -128,8 +128,8 @@ class LabelPrior(TrainedImprovement):
         ensemble = fit_ensemble(X, labels, seed, None if share is None else share.weights)
         if ensemble is None:
             return None
-        unseen = unseen_deviation(ensemble, X, seed, are_selected=share is not None)
-        return cls(ensemble, None if share is None else share.coverage, unseen)
+        coverage = None if share is None else share.coverage
+        return cls(ensemble, coverage, unseen_deviation(ensemble, X, seed, coverage))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The models as plain arrays, from which ``restore`` makes the same ones."""

@@ -77,6 +77,8 @@ def _columns(rows: Sequence[_Row], spec: ProgramSpec) -> dict[str, list[Any]]:
         "cost": [option and option.cost for option in options],
         "execution_probability": [option and _probability(option) for option in options],
         "improvement_probability": [option and _improvement(option) for option in options],
+        "improvement_low": [option and _end(option, 0) for option in options],
+        "improvement_high": [option and _end(option, 1) for option in options],
         "reason": [none and none.reason for none in reasons],
         "detail": [none and none.detail for none in reasons],
         "advice": [none and (none.advice or None) for none in reasons],
@@ -103,6 +105,11 @@ def _improvement(option: Option) -> float | None:
     return None if probability is UNSET else probability
 
 
+def _end(option: Option, side: int) -> float | None:
+    """An end of the interval of that, where options have one."""
+    return None if option.improvement_interval is UNSET else option.improvement_interval[side]
+
+
 def _of_one_type(values: list[Value | None]) -> list[Value | None]:
     """The values, whole numbers as floats where others are: a column of polars has one type."""
     if any(isinstance(value, float) for value in values):
@@ -118,5 +125,7 @@ def _html_row(row: _Row) -> str:
     else:
         helps = _improvement(option)
         known = "" if helps is None else f"{helps:.2f}"
+        if option.improvement_interval is not UNSET:
+            known += " ({:.2f} to {:.2f})".format(*option.improvement_interval)
         cells = [option.id, option.actions, f"{option.cost:.3f}", known]
     return f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in [answer.application, *cells])}</tr>"

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ...arrays import Array, Mask
+from .coverage import Coverage
 from .ensemble import Ensemble
 
 ROWS = 500
@@ -15,19 +16,23 @@ SEED = 45
 """Beside that of training."""
 GO_TOGETHER = 0.8
 """The least correlation, to either side, of columns that count as measures of the same thing."""
-OF_APPROVALS = math.pi / math.sqrt(3.0)
-"""The standard deviation of a logistic distribution: of what columns do not say of who gets a label, in log odds."""
+RESIDUAL = math.pi**2 / 3.0
+"""The variance of a logistic distribution: of all that columns leave open of an outcome, or of who gets a label."""
+MOST = RESIDUAL / 2.0
+"""The largest variance of an unseen cause: at least as much of what columns leave open is luck."""
 
 
-def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, *, are_selected: bool) -> float | None:
+def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, coverage: Coverage | None = None) -> float | None:
     r"""The standard deviation of what no column holds, in log odds, by encoded rows (n, D); None without bags.
 
     It is taken to be as strong as the strongest measure, as the bag sees it that finds it strongest: a column with
     those that go with it, such as others of the same thing. Its share of the variance is half of the mean square by
-    which the log odds change where these values are those of another row: its total effect.
+    which the log odds change where these values are those of another row: its total effect. It is at most ``MOST``.
 
-    Where labels ``are_selected``, whoever approved may have known more. What columns leave open of who gets a label is
-    logistic, and all of it may be knowledge of the outcome, on the same scale. So its variance is added.
+    Where not everybody has a label, ``coverage`` says who does, and whoever approved may have known more. What columns
+    leave open of who gets a label is logistic, and all of it may be knowledge of the outcome, on the same scale. So its
+    variance is added. Among people who were approved columns seem weaker than they are, as who is weak in one is strong
+    in others. So the strongest measure is that of the labels or that of who gets one, whichever is stronger.
 
     References
     ----------
@@ -40,13 +45,17 @@ def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, *, are_selected: b
     own, largest = ensemble.by_bag(rows), 0.0
     if own is None:
         return None
-    for columns in _measures(X):
+    measures = _measures(X)
+    for columns in measures:
         others = rows.copy()
         others[:, columns] = rows[random.permutation(len(rows))][:, columns]
         after = ensemble.by_bag(others)
         assert after is not None, "bags of some rows are those of others"
         largest = max(largest, float(((after - own) ** 2).mean(axis=1).max()) / 2.0)
-    return math.hypot(math.sqrt(largest), OF_APPROVALS if are_selected else 0.0)
+    if coverage is None:
+        return math.sqrt(min(largest, MOST))
+    of_who = [float(np.var(rows[:, columns] @ coverage.weights[columns])) for columns in measures]
+    return math.sqrt(min(max(largest, *of_who), MOST) + RESIDUAL)
 
 
 def _measures(X: Array) -> Mask:

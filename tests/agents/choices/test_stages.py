@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.agents.choices import Pull, Seen, Stages
+from onward.agents.choices import Pick, Pull, Seen, Stages
 from onward.agents.options import Options, Outlook
 from onward.agents.sigmoid import sigmoid
 
@@ -151,3 +151,49 @@ def test_where_the_level_is_doubted_the_first_outcomes_move_it_and_no_feature() 
     assert Stages.expected_help(pulls(doubting, options([2.0, 1.0, 1.0]))[0].context) < 0.7 * before
     assert Stages.beliefs_of(doubting.state(), doubts_level=True).omega.tolist() == doubting.omega.tolist()
     assert Stages.expected_help(b"") is None
+
+
+def test_what_is_learned_of_help_is_as_uncertain_as_its_weights() -> None:
+    """By differences: the log odds of help under other weights."""
+    choice, seen = learner(), options([0.5, 1.0, 1.5])
+    for number in range(12):
+        choice.learn(pulls(choice, seen), Seen(acted=True, helped=bool(number % 3)))
+    pick = choice.choose(seen, lambda: np.random.default_rng(0))
+    assert pick is not None
+    learned = choice.learned_help(pick)
+    assert learned is not None
+    assert learned.probability == Stages.expected_help(pick.context)
+    weights, covariance, step = choice._weights.copy(), choice._covariance, 1e-5
+
+    def log_odds(at: int, by: float) -> float:
+        choice._weights = weights + by * np.eye(len(weights))[at]
+        again = choice.choose(seen.only(pick.arm), lambda: np.random.default_rng(0))
+        assert again is not None
+        helps = Stages.expected_help(again.context)
+        assert helps is not None
+        return float(np.log(helps / (1.0 - helps)))
+
+    slopes = np.array([(log_odds(at, step) - log_odds(at, -step)) / (2.0 * step) for at in range(len(weights))])
+    assert learned.deviation == pytest.approx(float(np.sqrt(slopes @ covariance @ slopes)), rel=1e-5)
+    assert learned.slope == 1.0 + weights[1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(EVERYTHING), max_size=12), st.sampled_from(EVERYTHING))
+def test_more_that_is_seen_leaves_no_weight_less_sure(before: list[Seen], more: Seen) -> None:
+    choice, seen = learner(), options([0.5, 1.0, 1.5])
+    for one in before:
+        choice.learn(pulls(choice, seen), one)
+    known = choice._covariance.copy()
+    choice.learn(pulls(choice, seen), more)
+    assert np.linalg.eigvalsh(known - choice._covariance).min() > -1e-6  # evidence is rounded
+    first, later = (learner(), learner())
+    for _ in range(60):
+        later.learn(pulls(later, seen), Seen(acted=True, helped=True))
+    sure = [each.learned_help(each.choose(seen, lambda: np.random.default_rng(0))) for each in (first, later)]
+    assert sure[1].deviation < sure[0].deviation
+
+
+def test_who_expects_nothing_learns_nothing_of_help() -> None:
+    choice = learner()
+    assert choice.learned_help(Pick(0, 1.0, 0.5)) is None

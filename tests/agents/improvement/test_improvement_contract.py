@@ -44,10 +44,24 @@ class TestContract:
         alone = np.concatenate([improvement.log_odds(row[np.newaxis], row[np.newaxis]) for row in new])
         assert improvement.log_odds(new, new).tobytes() == alone.tobytes()
 
+    def test_how_far_a_row_may_be_off_does_not_depend_on_the_others(self, name: str) -> None:
+        improvement, new = fitted(name), rows(3, 70)
+        deviation = improvement.deviation(new, new)
+        if not improvement.knows_deviation:
+            assert deviation is None
+            return
+        assert deviation is not None
+        alone = [improvement.deviation(row[np.newaxis], row[np.newaxis]) for row in new]
+        assert deviation.tobytes() == b"".join(one.tobytes() for one in alone if one is not None)
+        assert (deviation > 0.0).all()
+
     def test_its_arrays_restore_it(self, name: str) -> None:
         improvement, new = fitted(name), rows(4)
         restored = registry[name].restore(improvement.arrays(), COLUMNS)
         assert restored.log_odds(new, new).tobytes() == improvement.log_odds(new, new).tobytes()
+        assert restored.knows_deviation is improvement.knows_deviation
+        told = [one.deviation(new, new) for one in (restored, improvement)]
+        assert told[0] is told[1] is None or (told[0] is not None and np.array_equal(told[0], told[1]))
 
     def test_arrays_over_other_columns_are_refused(self, name: str) -> None:
         with pytest.raises(ValueError, match=r"\S"):

@@ -73,6 +73,8 @@ def test_a_frame_has_a_row_for_each_option_and_for_each_person_without_one(stric
         "cost",
         "execution_probability",
         "improvement_probability",
+        "improvement_low",
+        "improvement_high",
         "reason",
         "detail",
         "advice",
