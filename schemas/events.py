@@ -421,7 +421,7 @@ class Option(Suggested, frozen=True, gc=False):
         if self.expected_help is not UNSET:
             known += f", wanted outcome with probability {self.expected_help:.2f}"
             if self.improvement_interval is not UNSET:
-                known += " ({:.2f} to {:.2f})".format(*self.improvement_interval)
+                known += ", between {:.2f} and {:.2f}".format(*self.improvement_interval)
         if self.suits is not UNSET:
             known += f", the easiest for {self.suits:.0%}"
         return f"{self.actions}  (cost {self.cost:.3f}{known}{self._certificate()})"

@@ -245,7 +245,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     least_help: Annotated[float, Meta(ge=0, lt=1)] | None = None
     least_gain: Annotated[float, Meta(ge=0, lt=1)] | None = None
     improvement_interval: Annotated[float, Meta(gt=0, lt=1)] | None = None
-    least_help_of: Literal["probability", "lower_end"] = "probability"
+    least_help_of: Literal["lower_end"] | None = None
     overshoot: Literal["refuse", "limit"] | None = None
     second_way: bool = False
     lasting: Annotated[float, Meta(gt=0, le=1)] | None = None

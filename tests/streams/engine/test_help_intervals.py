@@ -77,7 +77,7 @@ def test_an_interval_holds_what_is_stated(folder: Path, choice: str) -> None:
         assert stated is not UNSET
         assert 0.0 < low < stated < high < 1.0
         assert (option.learned_improvement_probability is not UNSET) is learns
-        assert f"{stated:.2f} ({low:.2f} to {high:.2f})" in option.in_words()
+        assert f"{stated:.2f}, between {low:.2f} and {high:.2f}" in option.in_words()
 
 
 def test_a_wider_level_is_a_wider_interval(folder: Path) -> None:
