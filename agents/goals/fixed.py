@@ -21,7 +21,7 @@ class Fixed(RoundGoal):
     Examples
     --------
     >>> Fixed(coverage=0.95, horizon=5, score=0.7).aim(Prospects())
-    Aim(score=0.7, until=4, forecast=0.7)
+    Aim(score=0.7, until=4, forecast=0.7, without=())
     """
 
     name: ClassVar[str] = "fixed"

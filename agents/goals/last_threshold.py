@@ -22,7 +22,7 @@ class LastThreshold(RoundGoal):
     >>> goal = LastThreshold(coverage=0.95, horizon=1)
     >>> goal.observe(ClosedRound(0, places=9, threshold=0.6, newcomers=np.array([0.5, 0.7])))
     >>> goal.aim(Prospects())
-    Aim(score=0.6, until=1, forecast=0.6)
+    Aim(score=0.6, until=1, forecast=0.6, without=())
     """
 
     name: ClassVar[str] = "last_threshold"

@@ -13,11 +13,13 @@ from ..programs.program import Program
 from .suggestions import Features, suggest
 
 DRAWN = 500
-"""Made-up people, of whom one that the model rejects is taken. Most of them may break the rules of the spec."""
+"""Made-up people, of whom some that the model rejects are taken. Most of them may break the rules of the spec."""
+ANSWERED = 10
+"""As many are answered: which steps a search takes depends on the person."""
 
 
 def rehearse(program: Program) -> None:
-    """Answer a made-up person, and forget them; nothing is done where the model rejects none of those that are drawn.
+    """Answer made-up people, and forget them; nothing is done where the model rejects none of those that are drawn.
 
     A program of limited places only looks for options: what it answers depends on who else has applied. Raises
     ``ModelError`` where the model cannot score somebody.
@@ -27,13 +29,13 @@ def rehearse(program: Program) -> None:
     encoded = program.codec.encode_many(people)
     kept = np.flatnonzero(program.codec.keep_rules(encoded))
     scores = program.bundle.model.score(encoded[kept])
-    rejected = kept[~program.approves(scores) & ~np.isnan(scores)]
+    rejected = kept[~program.approves(scores) & ~np.isnan(scores)][:ANSWERED]
     if not len(rejected):
         return
     if program.closes_rounds:
-        program.vetting_under(program.bundle).propose(encoded[rejected[:1]])
+        program.vetting_under(program.bundle).propose(encoded[rejected])
         return
-    for _ in suggest(program, {"rehearsal": people[rejected[0]]}, 0):
+    for _ in suggest(program, {f"rehearsal {number}": people[number] for number in rejected.tolist()}, 0):
         pass
 
 

@@ -62,7 +62,8 @@ class SingleMoveEffects(NamedTuple):
         if not len(sets):
             return np.zeros((0, len(self.steps)), dtype=np.int64)
         needed = self.missing + np.array(SLACKS) * abs(self.missing)
-        chosen = cheapest_of_sets(few.gain, few.cost, sets, needed).ravel()
+        gain, cost = np.ascontiguousarray(few.gain), np.ascontiguousarray(few.cost)
+        chosen = cheapest_of_sets(gain, cost, sets, needed).ravel()
         moves = np.array(np.unravel_index(chosen, (few.steps.shape[1],) * size)).T
         sets = np.tile(sets, (len(SLACKS), 1))
         steps = np.zeros((len(sets), len(self.steps)), dtype=np.int64)

@@ -51,7 +51,7 @@ class Missed(NamedTuple):
         return self._replace(numbers=self.numbers[numbers])
 
     def worth(self, rows: Array, people: Array, whose: Indices, log_odds: Array) -> Mask:
-        """Which targets (R, D) of the people (n, D), by their numbers (R,), are not below the floor. Others are noted."""
+        """Which targets (R, D) of the people (n, D), by number (R,), are not below the floor. Others are noted."""
         if self.floor is None or self.least is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
         worth = self.floor.passed(log_odds, self.least[self.numbers[whose]], rows, people[whose])
