@@ -78,10 +78,10 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
         "stated minus true e": _mean([one.stated_execution - one.execution for one in taken]),
         "rejected afterwards": _mean([float(not one.holds) for one in taken]),
     }
-    options = [(one.help, *one.interval) for of_person in told for one in of_person if one.interval is not None]
-    if not options:
+    intervals = [(one.help, *one.interval) for of_person in told for one in of_person if one.interval is not None]
+    if not intervals:
         return found
-    true, low, high = np.array(options).T
+    true, low, high = np.array(intervals).T
     return found | {
         "covered": float(((low <= true) & (true <= high)).mean()),
         "width": float((high - low).mean()),

@@ -76,7 +76,8 @@ def _of_improvement(spec: ProgramSpec) -> tuple[object, ...]:
 def _of_vetting(spec: ProgramSpec) -> tuple[object, ...]:
     """What must be true of an option before a person is told of it, where the spec asks for more than a score."""
     policy = spec.policy
-    given = {"least_help": policy.least_help, "least_gain": policy.least_gain, "overshoot": policy.overshoot}
+    given: dict[str, object] = {"least_help": policy.least_help, "least_gain": policy.least_gain}
+    given["overshoot"] = policy.overshoot
     given |= {} if policy.lasting is None else {"lasting": policy.lasting}
     if policy.least_help_of == "lower_end":
         given |= {"least_help_of": policy.least_help_of, "improvement_interval": policy.improvement_interval}
