@@ -47,13 +47,15 @@ class NoWay(NamedTuple):
     """Why somebody gets no option.
 
     ``nearest`` are the changes that came nearest. ``until`` is the day until which somebody may apply again as they
-    are. ``is_round`` says that the score to reach is one of rounds to come.
+    are, and ``since`` the one from which there are places, where there are none now. ``is_round`` says that the score
+    to reach is one of rounds to come.
     """
 
     reason: str
     nearest: Sequence[Change] = ()
     until: date | None = None
     is_round: bool = False
+    since: date | None = None
 
 
 class Texts:
@@ -148,11 +150,13 @@ class _Language:
         return " ".join(self._sentences[key].format(**given) for key, given in self._why(why, is_spoken_for))
 
     def _why(self, why: NoWay, is_spoken_for: bool) -> Sequence[tuple[str, Mapping[str, str]]]:
+        day = date_format(self._locale)
+        told: list[tuple[str, Mapping[str, str]]]
         if why.reason == APPLY_AGAIN:
-            if why.until is None:
-                return [("none.apply_again_open", {})]
-            return [("none.apply_again", {"date": date_format(self._locale)(why.until)})]
-        told: list[tuple[str, Mapping[str, str]]] = [(SENTENCES.get(why.reason, "none.other"), {})]
+            by = {} if why.until is None else {"date": day(why.until)}
+            told = [("none.apply_again" if by else "none.apply_again_open", by)]
+            return told if why.since is None else [*told, ("none.pause", {"date": day(why.since)})]
+        told = [(SENTENCES.get(why.reason, "none.other"), {})]
         if why.reason in COME_AGAIN:
             return told
         if why.is_round:

@@ -459,5 +459,10 @@ def _no_way(why: Explanation, person: DecidedCase, program: Program, fields: Map
     if why.nearest is not None and person.assessment is not None:
         own = person.assessment
         nearest = program.changes_to(own.values, own.options.person, why.nearest)
-    expires_at, is_round = fields.get("expires_at"), "target_score" in fields
-    return NoWay(why.reason, nearest, None if expires_at is None else date.fromisoformat(expires_at[:10]), is_round)
+    is_pause = fields.get("round", 0) + 1 in fields.get("rounds_without_places", ())
+    since = _day(fields.get("valid_from")) if is_pause else None
+    return NoWay(why.reason, nearest, _day(fields.get("expires_at")), "target_score" in fields, since)
+
+
+def _day(time: str | None) -> date | None:
+    return None if time is None else date.fromisoformat(time[:10])

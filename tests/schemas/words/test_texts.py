@@ -97,6 +97,8 @@ def test_who_need_only_come_again_reads_until_when():
         "en": "Your figures are good enough already. Apply again as you are, by November 30, 2026.",
     }
     assert "by" not in TEXTS.none(NoWay("apply_again"))[0]
+    in_pause = NoWay("apply_again", until=date(2026, 12, 31), since=date(2026, 12, 7))
+    assert TEXTS.none(in_pause)[0].endswith("Do not apply before December 7, 2026: there are no places until then.")
 
 
 def test_without_words_a_reason_is_english_with_readable_names():

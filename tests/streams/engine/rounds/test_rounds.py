@@ -471,25 +471,24 @@ def test_a_promise_names_no_round_that_was_announced_without_places(tmp_path):
 
 def test_who_comes_back_in_a_pause_with_the_promised_score_keeps_the_promise(tmp_path):
     tape = with_four(tmp_path, horizon=1)
-    tape.send("rounds", announcement(2, 0), 11 * MINUTE_MS, "r")
+    for hour in (2, 3):
+        tape.send("rounds", announcement(hour, 0), 11 * MINUTE_MS, f"r{hour}")
     tape.tick(closed_at(1))
     tape.applies_with("early", closed_at(1), 90, previous="low")
     tape.applies_with("too low", closed_at(1), 27, previous="middle")
-    tape.tick(closed_at(2))
-    tape.applies_with("again", closed_at(2), 90, previous="low")
     tape.tick(closed_at(3))
+    tape.applies_with("again", closed_at(3), 90, previous="low")
+    tape.tick(closed_at(4))
     tape.fold()
-    first = {answer.application: answer for answer in tape.answers()}
-    early = first["early"]
+    told = {answer.application: answer for answer in tape.answers()}
+    early, low = told["early"], told["low"]
     assert isinstance(early, NoRecourse)
-    assert early.reason == "apply_again"
-    assert (
-        (early.target_score, early.until_round) == (first["low"].target_score, first["low"].until_round) != (UNSET, 2)
-    )
-    assert early.rounds_without_places is UNSET
-    assert early.valid_from == format_time(START_MS + 2 * HOUR_MS)
+    assert (early.reason, early.target_score, early.until_round) == ("apply_again", low.target_score, 4)
+    assert (low.rounds_without_places, early.rounds_without_places) == ((2, 3), (3,))
+    assert early.valid_from == low.valid_from == format_time(START_MS + 3 * HOUR_MS)
+    assert early.detail.endswith("Do not apply before September 21, 2026: there are no places until then.")
     assert (tape.promises()["low"], tape.promises()["middle"]) == ("kept", "superseded")
-    assert [(closed.places, closed.returned) for closed in tape.thresholds()] == [(2, 0), (0, 0), (2, 1)]
+    assert [(closed.places, closed.returned) for closed in tape.thresholds()] == [(2, 0), (0, 0), (0, 0), (2, 1)]
 
 
 def test_in_a_season_a_pause_is_expected_again(tmp_path):
