@@ -15,6 +15,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from onward.agents.candidates import CandidateGenerator, Lasting, Ranges, Space, Vetting, registry
 from onward.agents.candidates.components.combination import SHORT, Effects, Sum, combined
+from onward.agents.candidates.components.grid import Grid
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1, MaxPercentileShift
 from onward.agents.fitted_trees.boosting import gradient_boosting
@@ -22,6 +23,7 @@ from onward.agents.goals import Threshold
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Floor, Objective
 from onward.agents.sigmoid import logit
+from onward.agents.trees import Tree, TreeSum, tree_sum
 from onward.tests.support.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
@@ -143,6 +145,113 @@ def test_nobody_movable_and_one_feature(mutable: Sequence[Any]) -> None:
     )
     assert any(whole) == ("up" in mutable)
     assert not any(_told(vetting, REJECTED[:0], np.arange(0), 1))
+
+
+def _one_change(score: Score, helps: Improvement | None, ranges: Ranges) -> CandidateGenerator:
+    """A search among three numbers, by steps of 0.05, of options that change one of them."""
+    space = scaled_space(np.arange(3), ("up", "up", "up"), np.full(3, 0.05), 1, ranges=ranges)
+    built = registry["search"].build(space, np.zeros((0, 3)), Objective(L1(), 0.1, helps))
+    return built.under(score, Threshold(0.5))
+
+
+def _targets(generator: CandidateGenerator, people: Array, order: Array, cut: int) -> list[list[list[int]]]:
+    """What each person is told, ascending, in steps of 0.05 and each once, from blocks of the people in an order."""
+    told: list[list[list[int]]] = [[] for _ in people]
+    for start in range(0, len(order), cut):
+        own = order[start : start + cut]
+        proposals = generator.propose(people[own])
+        for number, row in zip(own[proposals.people].tolist(), proposals.targets, strict=True):
+            assert (row == np.rint(20 * row) / 20).all()
+            told[number].append(np.rint(20 * row).astype(int).tolist())
+    return [sorted(each) for each in told]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32), cut=st.sampled_from(CUTS))
+def test_a_value_and_a_score_on_a_threshold_are_below_it(dtype: type[Any], seed: int, cut: int) -> None:
+    """Trees part people at values that they have, and half of the forest's trees may vote each way."""
+    random = np.random.default_rng(seed)
+    at = random.integers(4, 17, 6)
+    forest = _stumps(at, dtype)
+
+    def votes(row: list[int]) -> int:
+        return sum(row[number % 3] > own for number, own in enumerate(at.tolist()))
+
+    people = random.choice([*at, *(at + 1)], (PEOPLE, 3))
+    expected: list[list[list[int]]] = []
+    for person in people.tolist():
+        rows = [[[*person[:m], v, *person[m + 1 :]] for v in range(person[m] + 1, 21)] for m in range(3)]
+        accepted = [[row for row in own if votes(row) > 3] for own in rows]
+        expected.append(sorted(own[0] for own in accepted if own))
+    generator = _one_change(forest.score, None, Ranges.between(np.zeros(3), np.ones(3)))
+    assert _targets(generator, people / 20, random.permutation(PEOPLE), cut) == expected
+    assert any(expected)
+
+
+def _stumps(at: Array, dtype: type[Any]) -> TreeSum:
+    """A forest of six trees of one split each, of three columns in turn, at these twentieths; they vote 0 or 1."""
+    leaf = [-1, -1]
+    trees = [
+        Tree(
+            np.array([number % 3, *leaf]),
+            np.array([1, 0, 0]),
+            np.array([2, 0, 0]),
+            np.array([own / 20, 0.0, 0.0]).astype(dtype),
+            np.array([0.0, 0.0, 1.0]),
+        )
+        for number, own in enumerate(at.tolist())
+    ]
+    return tree_sum(trees, 0.0, logistic=False).mapped(1 / 6, 0.0, logistic=False)
+
+
+class Total(Improvement):
+    """Log odds that every change raises."""
+
+    def log_odds(self, after: Array, before: Array) -> Array:
+        return np.asarray(after.sum(axis=1))
+
+
+@pytest.mark.parametrize("helps", [None, Total()])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), cut=st.sampled_from(CUTS))
+def test_limits_that_meet_leave_one_step_or_none(helps: Improvement | None, seed: int, cut: int) -> None:
+    """The first number ends at a bound, the second at the largest change too, the third at a share of its own value."""
+    random = np.random.default_rng(seed)
+    people = np.stack([random.choice(each, PEOPLE) for each in ([11, 12], [5, 20], [3, 4, 5])], axis=1)
+    has_room = np.stack([people[:, 0] < 12, people[:, 1] < 20, people[:, 2] > 3], axis=1)
+    ranges = Ranges.between(np.zeros(3), np.array([0.6, 1.0, 1.0]))._replace(
+        largest_change=np.array([0.5, 0.05, np.inf]), largest_share=np.array([np.inf, np.inf, 0.25])
+    )
+    one_more = [sorted((own + np.eye(3, dtype=int)[room]).tolist()) for own, room in zip(people, has_room, strict=True)]
+    generator = _one_change(lambda rows: np.full(len(rows), 0.9), helps, ranges)
+    assert _targets(generator, people / 20, random.permutation(PEOPLE), cut) == one_more
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32), step=st.sampled_from([1, 3, 5, 29]), rounded=st.booleans(), cut=st.sampled_from(CUTS)
+)
+def test_a_person_goes_as_far_as_whole_numbers_say(seed: int, step: int, rounded: bool, cut: int) -> None:
+    """In hundredths, from 0 to 1. The largest change, and the way to a bound, are a step or two, or just less."""
+    random = np.random.default_rng(seed)
+    low, high, most = random.integers(0, 40), random.integers(60, 101), random.choice([step - 1, step, 2 * step, 100])
+    near = [low, low + step - 1, low + step, 50, high - step, high - step + 1, high]
+    people = random.choice(np.array(near).clip(low, high), PEOPLE)
+    ranges = Ranges.between(np.full(3, low / 100), np.full(3, high / 100))._replace(
+        largest_change=np.full(3, most / 100)
+    )
+    space = scaled_space(np.arange(3), ("up", "down", "any"), np.full(3, step / 100), ranges=ranges)
+    grid, rows = Grid(space, rounded=rounded), np.repeat(people[:, np.newaxis] / 100, 3, axis=1)
+    limits = [grid.limits(rows[start : start + cut]) for start in range(0, PEOPLE, cut)]
+    fewest, furthest = (np.concatenate(each) for each in zip(*limits, strict=True))
+    for number, own in enumerate(people.tolist()):
+        offset = 0 if rounded else own % step
+        places = [each for each in range(low, high + 1) if each % step == offset and step <= abs(each - own) <= most]
+        up, down = sum(each > own for each in places), -sum(each < own for each in places)
+        assert (fewest[number].tolist(), furthest[number].tolist()) == ([0, down, down], [up, 0, up])
+        ends = [grid.targets(rows[number], each[number : number + 1])[0, 2] for each in (fewest, furthest)]
+        assert ends == [min([*places, own]) / 100, max([*places, own]) / 100]
 
 
 @pytest.mark.parametrize("required", [0.7, 0.9])
