@@ -69,11 +69,6 @@ def _without_consequences(spec: ProgramSpec) -> Iterator[Violation]:
 def _without_interval(spec: ProgramSpec) -> Iterator[Violation]:
     """What is asked of intervals that no option has."""
     policy = spec.policy
-    if policy.improvement_interval is not None and policy.objective == "cost":
-        yield (
-            ("policy", "improvement_interval"),
-            "with `objective: cost` options do not say how probably they help: take it out",
-        )
     if policy.least_help_of != "lower_end":
         return
     for name in ("improvement_interval", "least_help"):

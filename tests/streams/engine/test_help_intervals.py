@@ -99,6 +99,10 @@ def test_a_spec_that_asks_for_none_gets_none_and_the_same_options(folder: Path) 
     assert msgspec.json.encode(bare) == msgspec.json.encode(without)
 
 
+def test_by_cost_alone_no_option_says_how_probably_it_helps_nor_between_what(folder: Path) -> None:
+    assert all(one.improvement_interval is UNSET for one in told(folder, f"{ASKED}, objective: cost"))
+
+
 def test_nobody_alone_is_told_another_interval_than_among_others(folder: Path) -> None:
     path = spec(folder, ASKED)
     rows = read_table(folder / "loans.csv", load_program_spec(path).spec).rows[:40]
@@ -173,7 +177,6 @@ def test_a_model_of_an_older_version_is_refused_where_a_lower_end_is_asked_for(f
     ("policy", "message"),
     [
         ("improvement_interval: 1", "improvement_interval"),
-        ("improvement_interval: 0.8, objective: cost", "with `objective: cost` options do not say how probably"),
         ("least_help: 0.5, least_help_of: lower_end", "`lower_end` needs `improvement_interval`"),
         ("improvement_interval: 0.8, least_help_of: lower_end", "`lower_end` needs `least_help`"),
         ("least_help_of: upper_end", "least_help_of"),
