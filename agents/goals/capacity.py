@@ -12,7 +12,7 @@ from ..rounding import ROUNDING
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound
 from .components.places import Places
-from .components.rejected_share import rejected_share
+from .components.rejected_share import Alike, rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
 from .components.search import NEGLIGIBLE, GoalRange, between_candidates, lowest
@@ -120,21 +120,27 @@ class Capacity(RoundGoal):
     def _rejected_share(self, prospects: Prospects, ahead: Ahead, logits: Array) -> Array:
         """The expected rejected share (F,) of those who succeed, over the places that rounds ``ahead`` may have."""
         rates, success = self.return_rates, between_candidates(prospects.success)
-        newcomers, pauses = self._newcomers_ahead(logits), ahead.numbers[0] - self.round.item() - 1
-        better = np.concatenate([newcomers, self._earlier_ahead(prospects, rates, bounded_sigmoid(logits))])
+        better = np.concatenate(
+            [self._newcomers_ahead(logits), self._earlier_ahead(prospects, rates, bounded_sigmoid(logits))]
+        )
         back = np.minimum(success * rates[0], 1.0)
-        if pauses:
-            # All who come in between are turned down, and come to the same round.
-            rate = min(rates.item(0), 1.0)
-            better = np.concatenate([better, np.tile(rate * newcomers, (pauses, 1))])
-            count = round(pauses * self._newcomers.per_round / prospects.weight)
-            meanwhile = (1.0 - self._newcomers.reaching(logits)) * back.mean(axis=0)
-            back = np.concatenate([back, np.tile(meanwhile, (count, 1))])
+        meanwhile = self._turned_down_in(ahead.numbers[0] - self.round.item() - 1, logits, back)
         shares = [
-            chance * rejected_share(back, better, places, prospects.weight)
+            chance * rejected_share(back, better, places, prospects.weight, meanwhile)
             for places, chance in self._places.expected(ahead.places, rates)
         ]
         return np.asarray(np.sum(shares, axis=0))
+
+    def _turned_down_in(self, pauses: int, logits: Array, back: Array) -> Alike | None:
+        """The newcomers of rounds without places, who all come to the same round; None without such rounds.
+
+        Who is above the goal comes back as they are; of the others as many succeed as come ``back`` (n, F) of those who
+        are turned down now.
+        """
+        if not pauses:
+            return None
+        above, rate = self._newcomers.reaching(logits), min(self.return_rates.item(0), 1.0)
+        return Alike(round(pauses * self._newcomers.per_round), (1.0 - above) * back.mean(axis=0), rate * above)
 
     def _earlier_ahead(self, prospects: Prospects, rates: Array, scores: Array) -> Array:
         """The probabilities (j, F) that people reach a higher goal of an earlier round in the next one."""

@@ -183,7 +183,7 @@ def _forecast(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -
 def _aim(rounds: ProgramRounds, closing: Closing, units: int, fold: Fold) -> int:  # noqa: ARG001
     if closing.counts.accepted:
         rounds.threshold = closing.threshold
-    open_promises, goal = carried_over(rounds, closing.number), rounds.learners.goal
+    open_promises, goal = carried_over(rounds, closing, _bundle(rounds, fold)), rounds.learners.goal
     expected = prospects(rounds, closing, open_promises)
     if closing.rejected:
         equip_goal(goal, _bundle(rounds, fold))

@@ -15,6 +15,7 @@ from ...programs.models.scoring import score_of_options, splits_of
 from ...programs.objective import vetting_of
 from ..state import CurrentModel
 from .promised_scores import PromisedScore
+from .result import too_early
 from .state import Closing, Member, ProgramRounds, Sample
 
 Array = NDArray[np.float64]
@@ -75,12 +76,12 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
     return best
 
 
-def carried_over(rounds: ProgramRounds, number: int) -> list[PromisedScore]:
-    """The promises that stay open after round ``number``: nobody came back with them in it."""
+def carried_over(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> list[PromisedScore]:
+    """The promises that stay open after the round: nobody came back with them in it, or it was too early."""
     returned = {promise.key for promise in map(rounds.promise_of, rounds.members) if promise is not None}
-    return [
-        promise for promise in rounds.promised_scores if promise.until_round > number and promise.key not in returned
-    ]
+    returned -= {promise.key for promise in too_early(rounds, closing, rounds.members, bundle).values()}
+    open_promises = (promise for promise in rounds.promised_scores if promise.until_round > closing.number)
+    return [promise for promise in open_promises if promise.key not in returned]
 
 
 def prospects(rounds: ProgramRounds, closing: Closing, open_promises: Sequence[PromisedScore]) -> Prospects:

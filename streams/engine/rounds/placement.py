@@ -28,7 +28,7 @@ from ..selection import select_for_steps
 from ..shards import Shard
 from .forecast import model_for, success_of
 from .promised_scores import PROMISED_SCORES, PromisedScore
-from .result import competing, have_place, scores_of
+from .result import competing, have_place, scores_of, too_early
 from .state import Closing, Member, ProgramRounds
 
 APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
@@ -61,17 +61,7 @@ class RoundTerms(Terms):
         self.competing = _by_name(members, competing(members, closing))
         self.have_place = _by_name(members, have_place(members, closing, rounds.program))
         self._expires_ms = None if rounds.calendar is None else rounds.calendar.end_of(closing.until_round)
-        self.still_promised = dict(self._still_promised(members))
-
-    def _still_promised(self, members: Sequence[Member]) -> Iterator[tuple[str, PromisedScore]]:
-        """The promises, by member, with which they have come back too early: no place was promised for this round."""
-        scores = scores_of(members).tolist()
-        for member, score in zip(members, scores, strict=True):
-            promise = self.rounds.promise_of(member)
-            if promise is None or self.closing.number not in promise.without or self.have_place[member.name]:
-                continue
-            if self.competing[member.name] and reaches_score(score, promise.score_under(self.model.bundle)):
-                yield member.name, promise
+        self.still_promised = too_early(rounds, closing, members, self.model.bundle)
 
     def settle(self, person: DecidedCase, fold: Fold) -> DecidedCase:
         """End the promise that a member came back with, unless they did not compete."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from .state import Closing, Member, ProgramRounds
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+EarlyReturns = Mapping[str, PromisedScore]
 
 
 def scores_of(members: Sequence[Member]) -> Array:
@@ -100,6 +101,20 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
         accepted=accepted[back],
     )
     return RoundResult(closed, int(accepted.sum()), rejected)
+
+
+def too_early(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], bundle: ModelBundle) -> EarlyReturns:
+    """The promises with which members have come back too early, by member: they have reached the promised score, and no
+    place, and none was promised for this round. These promises stay open."""
+    found: dict[str, PromisedScore] = {}
+    competes, placed = competing(members, closing), have_place(members, closing, rounds.program)
+    for index, score in enumerate(scores_of(members).tolist()):
+        promise = rounds.promise_of(members[index])
+        if promise is None or closing.number not in promise.without or not competes[index] or placed[index]:
+            continue
+        if reaches_score(score, promise.score_under(bundle)):
+            found[members[index].name] = promise
+    return found
 
 
 def second_applications(members: Sequence[Member]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects
 from onward.agents.goals.capacity import Capacity
-from onward.agents.goals.components.search import STEPS
+from onward.agents.goals.components.search import FINE_STEPS, STEPS
 from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.tests.agents.goals.limited_places import LimitedPlaces
 
@@ -67,6 +68,17 @@ def test_pauses_and_seasons_have_the_nominal_coverage_after_the_first_one(places
             goal.repeat_places(len(places))
         shares.append(rounds.coverage(goal, 80, seed)[len(places) :])
     assert np.nanmean(shares) == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_long_pause_of_a_large_program_takes_no_more_memory_than_its_newcomers():
+    goal = Capacity(0.95, 1)
+    goal.observe(replace(closed(0), newcomers=np.random.default_rng(0).random(50_000)))
+    chance = np.full((100, len(goal.candidates)), 0.5)
+    tracemalloc.start()
+    goal.aim(Prospects(chance, 400.0, places=[0] * 60))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * 50_000 * len(FINE_STEPS) * 8
 
 
 def after(places: list[int], announced: int | None = None, newcomers: list[int] | None = None) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from onward.agents.goals.components.rejected_share import poisson_binomial, rejected_share
+from onward.agents.goals.components.rejected_share import Alike, poisson_binomial, rejected_share
 
 
 def test_the_number_of_successes_is_that_of_all_combinations():
@@ -53,3 +53,16 @@ def test_where_many_compete_for_as_many_places_chance_alone_rejects_some():
 def test_nobody_who_succeeds_is_nobody_who_is_rejected():
     assert rejected_share(np.zeros((3, 2)), np.ones((2, 2)), 1).tolist() == [0.0, 0.0]
     assert rejected_share(np.empty((0, 2)), np.empty((0, 2)), 1).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("number", "places", "weight"), [(5, 6, 1.0), (300, 200, 1.0), (40, 300, 10.0)])
+def test_people_who_are_alike_count_as_so_many_rows(number, places, weight):
+    random = np.random.default_rng(3)
+    p, ahead, one, other = random.random((30, 4)), random.random((20, 4)), random.random(4), random.random(4)
+    rows = (
+        np.concatenate([p, np.tile(one, (round(number / weight), 1))]),
+        np.concatenate([ahead, np.tile(other, (number, 1))]),
+    )
+    found = rejected_share(p, ahead, places, weight, Alike(number, one, other))
+    assert found == pytest.approx(rejected_share(*rows, places, weight), rel=1e-9)
+    assert (found > rejected_share(p, ahead, places, weight)).any()

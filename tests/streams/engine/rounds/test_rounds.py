@@ -489,6 +489,8 @@ def test_who_comes_back_in_a_pause_with_the_promised_score_keeps_the_promise(tmp
     assert early.detail.endswith("Do not apply before September 21, 2026: there are no places until then.")
     assert (tape.promises()["low"], tape.promises()["middle"]) == ("kept", "superseded")
     assert [(closed.places, closed.returned) for closed in tape.thresholds()] == [(2, 0), (0, 0), (0, 0), (2, 1)]
+    # Of "low", who came too early, and of those who were turned down in pauses; "middle" has another one by then.
+    assert [closed.open_promises for closed in tape.thresholds()] == [0, 1, 2, 0]
 
 
 def test_in_a_season_a_pause_is_expected_again(tmp_path):
