@@ -49,12 +49,11 @@ class MemoryWorker:
         self._now_ms = 0
         self._read: defaultdict[str, int] = defaultdict(int)
         self._programs = assemble_all([load_program_spec(spec)])
-        metrics = Metrics()
+        self._metrics = Metrics()
         parts: Mapping[str, Any] = {"topics": self.topics, "programs": self._programs, "publisher": self.kafka}
-        self._ingest = Ingest(**parts, metrics=metrics, clock_ms=self._clock_ms)
-        self._processor = PartitionProcessor(
-            **parts, metrics=metrics, clock_ms=self._clock_ms, config=ProcessorConfig(state)
-        )
+        parts = {**parts, "metrics": self._metrics, "clock_ms": self._clock_ms}
+        self._ingest = Ingest(**parts)
+        self._processor = PartitionProcessor(**parts, config=ProcessorConfig(state))
 
     async def serve(self, applications: Sequence[InputRecord], now_ms: int) -> None:
         """Serve at most one chunk of applications, then move event time to ``now_ms``."""
@@ -67,6 +66,11 @@ class MemoryWorker:
     def answers(self) -> list[Record]:
         """Return and forget the answers since the last call, where they are kept."""
         return self.kafka.take(self.topics.recourse)
+
+    def gauge(self, name: str, label: str) -> dict[str, float]:
+        """The values of a gauge by one of its labels."""
+        [family] = self._metrics.registry.restricted_registry([name]).collect()
+        return {sample.labels[label]: sample.value for sample in family.samples}
 
     async def announce(self, model: InputRecord, now_ms: int) -> None:
         """Serve the event of a new model."""

@@ -7,6 +7,7 @@ their sign. ``no learning`` is what the same options bring that are picked befor
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +21,10 @@ from onward.benchmarks.face import progress
 from onward.benchmarks.real.oracle import Oracle
 from onward.benchmarks.real.play import Play, Told, taken_of, told_of
 from onward.benchmarks.real.program import RealProgram
-from onward.benchmarks.real.settings import SETTINGS, Setting
+from onward.benchmarks.real.settings import PROXY, SETTINGS, Setting
+
+IN_TIME = 400
+"""By how many known outcomes a proxy is to be named."""
 
 
 class World(NamedTuple):
@@ -49,7 +53,7 @@ class Worlds:
         told = played.run(self._folder / f"state-{name}").told[number // 2 :]
         spent = made - started, time.process_time() - made
         progress(f"{name}, seed {self._seed}: {spent[0]:.0f} s of CPU to make the program, {spent[1]:.0f} s to play it")
-        return measured(told, world)
+        return {**measured(told, world), **named(played.named_after, setting)}
 
     def _world(self, setting: Setting) -> World:
         key = setting.of_file
@@ -87,6 +91,18 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
         "width": float((high - low).mean()),
         "true between": float(np.subtract(*np.quantile(true, [0.9, 0.1]))),
     }
+
+
+def named(after: Mapping[str, int], setting: Setting) -> Mapping[str, float]:
+    """After how many outcomes a proxy was found to help less than it seems to, and whether that was in time.
+
+    Of a world in which all features help as they seem to: how many were found not to.
+    """
+    if setting.hidden == "proxy":
+        return {"named in time": float(after.get(PROXY, math.inf) <= IN_TIME)} | (
+            {"named after": float(after[PROXY])} if PROXY in after else {}
+        )
+    return {"named wrongly": float(len(after))} if setting.hidden == "none" and not setting.borrowed else {}
 
 
 def reward(told: Sequence[Sequence[Told]]) -> float:

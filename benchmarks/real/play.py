@@ -26,6 +26,7 @@ from onward.benchmarks.real.settings import Setting
 from onward.schemas.events import Application, NoRecourse, Option, Outcome, Recourse, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
+from onward.streams.engine.rewards.summary import CERTAIN, USUAL
 
 Floats = NDArray[np.float64]
 
@@ -108,14 +109,18 @@ def _stated(option: Option) -> tuple[float, float]:
 
 
 class Play:
-    """One play of a setting: ``told`` holds the options of each newcomer, as soon as they are answered."""
+    """One play of a setting: ``told`` holds the options of each newcomer, as soon as they are answered.
+
+    ``named_after`` holds how many outcomes were known when a feature was first found to help less than expected.
+    """
 
     def __init__(self, program: RealProgram, setting: Setting, people: People, seed: int) -> None:
         self._program, self._people, self._seed = program, people, seed
         self._setting = setting
         self._due: list[tuple[int, int, Case | Outcome]] = []
-        self._numbers = 0
+        self._numbers = self._outcomes = 0
         self.told: list[list[Told]] = []
+        self.named_after: dict[str, int] = {}
 
     def run(self, state: Path) -> Play:
         """Play all newcomers; ``state`` is a new folder of the worker."""
@@ -137,6 +142,9 @@ class Play:
                 await self._apply(worker, event, at)
             else:
                 await worker.tell([_record(event, f"outcome-{number}", event.application, at)], at)
+                self._outcomes += 1
+                for feature in _found_to_help_less(worker) - self.named_after.keys():
+                    self.named_after[feature] = self._outcomes
 
     async def _apply(self, worker: MemoryWorker, case: Case, at: int) -> list[Told]:
         """Let somebody apply; what they do about the answer follows."""
@@ -175,6 +183,12 @@ class Play:
             option = taken.id if self._setting.names_option else None
             outcome = Outcome(self._program.program.name, case.id, result, option)
             yield _between(self._setting.report_days, report), outcome
+
+
+def _found_to_help_less(worker: MemoryWorker) -> set[str]:
+    """The features of which the board says so."""
+    omega, deviation = (worker.gauge(name, "feature") for name in ("onward_feature_omega", "onward_feature_omega_sd"))
+    return {feature for feature, value in omega.items() if value - CERTAIN * deviation[feature] > USUAL}
 
 
 def _between(days: tuple[int, int], share: float) -> float:

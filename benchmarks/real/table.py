@@ -17,8 +17,9 @@ from onward.benchmarks.real.settings import SETTINGS
 REWARD, UNLEARNED, ORACLE, NONE = "reward", "no learning", "oracle", "none"
 HELP, EXECUTION = "stated minus true p", "stated minus true e"
 COVERED, WIDTH, BETWEEN, AFTERWARDS = "covered", "width", "true between", "rejected afterwards"
-METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, WIDTH, BETWEEN, AFTERWARDS)
-LOWER = frozenset({NONE, HELP, EXECUTION, WIDTH, AFTERWARDS})
+NAMED, AFTER, WRONGLY = "named in time", "named after", "named wrongly"
+METRICS = (REWARD, UNLEARNED, ORACLE, NONE, HELP, EXECUTION, COVERED, WIDTH, BETWEEN, AFTERWARDS, NAMED, AFTER, WRONGLY)
+LOWER = frozenset({NONE, HELP, EXECUTION, WIDTH, AFTERWARDS, AFTER, WRONGLY})
 QUICK = 30, 300
 """People and rows where it is only to be seen that it works."""
 
@@ -46,15 +47,16 @@ AIMS: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {
         "approved-only": {HELP: 0.15},
         "approved-only-late": {REWARD: 0.45, HELP: 0.15},
-        "measures": {NONE: 0.05},
-        "side-effects": {AFTERWARDS: 0.05},
+        "measures-told": {NONE: 0.05},
+        "measures-half-told": {REWARD: 0.6},
+        "side-effects-told": {AFTERWARDS: 0.05},
     }
 )
-EVERYWHERE: Mapping[str, float] = MappingProxyType({EXECUTION: 0.05, COVERED: 0.75})
+EVERYWHERE: Mapping[str, float] = MappingProxyType({EXECUTION: 0.05, COVERED: 0.75, NAMED: 0.9, WRONGLY: 0.0})
 MOST_LOST = 0.005
 """What learning may cost where outcomes are late or few."""
 OF_THE_ORACLE = 0.9
-"""What is to be reached with many measures of the same things."""
+"""What is to be reached with many measures of the same things, where the spec tells that they follow."""
 
 Figures = Mapping[str, Mapping[int, float]]
 """Figures by their names, and by seed."""
@@ -92,7 +94,7 @@ def _rows(name: str, figures: Figures) -> Iterator[Row]:
 def _aim(name: str, metric: str, figures: Figures) -> float | None:
     if metric == REWARD and name.startswith(("late", "silent")):
         return _mean(figures[UNLEARNED]) - MOST_LOST
-    if metric == REWARD and name == "measures":
+    if metric == REWARD and name == "measures-told":
         return OF_THE_ORACLE * _mean(figures[ORACLE])
     return AIMS.get(name, {}).get(metric, EVERYWHERE.get(metric))
 

@@ -18,6 +18,8 @@ from grafana_foundation_sdk.models.common import BigValueTextMode, LegendDisplay
 from grafana_foundation_sdk.models.dashboard import DataSourceRef, DataTransformerConfig, VariableRefresh
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
+from onward.streams.engine.rewards.summary import CERTAIN, USUAL
+
 FILE = Path(__file__).parent / "dashboards" / "onward.json"
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
 GRID_COLUMNS, PANEL_HEIGHT = 24, 8
@@ -95,6 +97,12 @@ def _drifts(of: Literal["=", "!="]) -> str:
 def _latest(metric: str, *labels: str) -> str:
     """A gauge that one worker at a time shows: of two that hand a program over, the larger value."""
     return f'max by ({", ".join(("program", *labels))}) ({metric}{{program=~"$program"}})'
+
+
+def _omega(sign: str) -> str:
+    """An end of the interval of omega: as many standard deviations below or above as name a feature."""
+    omega, deviation = (_latest(f"onward_feature_{name}", "feature") for name in ("omega", "omega_sd"))
+    return f"{omega} {sign} {CERTAIN:g} * {deviation}"
 
 
 def _sum(metric: str, *labels: str) -> str:
@@ -256,10 +264,10 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         _panel(
             "Omega by feature",
-            "How much less a feature's changes help than the labels say: 0 as expected, 1 not at all; and its standard "
-            "deviation.",
+            "How much less a feature's changes help than the labels say: 0 as expected, 1 not at all; and between what "
+            f"it lies, by two standard deviations. A feature that is above {USUAL:g} at least helps less.",
             _latest("onward_feature_omega", "feature"),
-            _named(_latest("onward_feature_omega_sd", "feature"), "sd"),
+            *(_named(_omega(sign), end) for sign, end in (("-", "at least"), ("+", "at most"))),
         ),
         _panel(
             "Difficulty by feature",

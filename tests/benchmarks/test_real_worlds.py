@@ -11,7 +11,7 @@ from onward.benchmarks import face
 from onward.benchmarks.face import Row
 from onward.benchmarks.real import table
 from onward.benchmarks.real.equations import People
-from onward.benchmarks.real.figures import Worlds, measured
+from onward.benchmarks.real.figures import Worlds, measured, named
 from onward.benchmarks.real.oracle import Oracle
 from onward.benchmarks.real.play import Case, Play, Told, repeated
 from onward.benchmarks.real.program import as_played, history
@@ -188,6 +188,15 @@ def test_who_does_not_act_is_never_heard_of(small):
     play = Play(world.program, SETTINGS["plain"], people, 0)
     option = Told("1", people.columns[0], 0.0, 0.5, 1.0, 0.5, True)
     assert not list(play.what_follows(Case(0, 0, people.only(slice(0, 1))), option, np.random.default_rng(0)))
+
+
+def test_a_proxy_is_named_in_time_or_too_late_and_in_a_world_without_one_every_name_is_wrong():
+    proxy, plain = SETTINGS["proxy"], SETTINGS["plain"]
+    assert named({"savings": 20, "direct_debits": 400}, proxy) == {"named in time": 1.0, "named after": 400.0}
+    assert named({"direct_debits": 401}, proxy) == {"named in time": 0.0, "named after": 401.0}
+    assert named({}, proxy) == {"named in time": 0.0}
+    assert named({"savings": 20, "direct_debits": 400}, plain) == {"named wrongly": 2.0}
+    assert named({}, SETTINGS["confounded"]) == {}
 
 
 def test_an_aim_for_what_is_stated_may_be_missed_on_either_side():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
+from onward.streams.engine.rewards.summary import CERTAIN, USUAL
 from onward.streams.metrics import Metrics
 
 PROMTOOL = shutil.which("promtool")
@@ -188,8 +189,13 @@ CASES = (
     Case("hardly anybody acts", acting("0+0.6x300", "0+0.1x300"), "5h", ("OnwardActingMiscalibrated",)),
     Case("people act as stated", acting("0+0.6x300", "0+0.5x300"), "5h", ()),
     Case("of few it is known", acting("0+0.6x100", "0+0.1x100", "0+1x100"), "5h", ()),
-    Case("a feature helps less than expected", feature(0.5, 0.2), "11m", ("OnwardFeatureHelpsLess",)),
-    Case("it may help as expected", feature(0.3, 0.2), "30m", ()),
+    Case(
+        "a feature helps less than expected",
+        feature(USUAL + 1.05 * CERTAIN * 0.1, 0.1),
+        "11m",
+        ("OnwardFeatureHelpsLess",),
+    ),
+    Case("it may help as expected", feature(USUAL + 0.95 * CERTAIN * 0.1, 0.1), "30m", ()),
     Case("a protected feature decides", {PROTECTED: "_x9 1+0x120"}, "20m", ("OnwardProtectedReason",)),
     Case("a model comes", {'onward_models_total{program="loans"}': "_x9 1+0x50"}, "20m", ("OnwardModelChanged",)),
     Case("a spec changes", {'onward_specs_total{program="loans"}': "1+0x9 2+0x50"}, "20m", ("OnwardModelChanged",)),

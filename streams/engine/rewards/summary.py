@@ -9,10 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ....agents.choices import FeatureBeliefs
+from ....agents.choices.residual import FEATURE_SD
 from .watch import RewardWatch, calibration_error
 
 CERTAIN = 2.0
 """Standard deviations by which a feature must differ from what is expected to be named."""
+USUAL = FEATURE_SD["omega"]
+"""By how much features help less than labels say where nothing is wrong: one that does by no more is not named."""
 
 
 class FeatureSummary(NamedTuple):
@@ -30,13 +33,18 @@ class FeatureSummary(NamedTuple):
 
     @property
     def least_omega(self) -> float:
-        """Omega at the least: above 0 the feature helps less than expected, with some certainty."""
+        """Omega at the least, with some certainty."""
         return self.omega - CERTAIN * self.omega_sd
+
+    @property
+    def helps_less(self) -> bool:
+        """Whether it certainly helps less than expected, by more than is usual."""
+        return self.least_omega > USUAL
 
     @property
     def is_unexpected(self) -> bool:
         """Whether it certainly helps less than expected, or is certainly harder or easier to change."""
-        return self.least_omega > 0.0 or abs(math.log(self.difficulty)) > CERTAIN * self.log_difficulty_sd
+        return self.helps_less or abs(math.log(self.difficulty)) > CERTAIN * self.log_difficulty_sd
 
 
 class RewardsSummary(NamedTuple):
