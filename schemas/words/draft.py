@@ -17,7 +17,6 @@ from .texts import guessed_feature
 
 FOLDER = "words"
 FILE = f"{ENGLISH}.yaml"
-SPEC_LINE = f"words: {FOLDER}  # what people read: {FOLDER}/{FILE}, and other languages beside it\n"
 HEAD = """\
 # What people read, in English: a first guess from the names of columns. Write names that a person understands, and what
 # people do, as in {name: Your savings, up: save more, value: {money: EUR}}. The same in German goes into de.yaml.
@@ -28,23 +27,31 @@ features:
 class DraftedWords:
     """The words beside a drafted spec at ``output``, or those that lie there already, where they fit it.
 
-    ``file`` is the one to write, None where there are words; ``fault`` says why these do not fit, None where they do;
+    Words in ``words`` that do not fit may be another program's: then the folder is called after the spec's file.
+    ``file`` is the one to write, None where there are words; ``faults`` say why those that are there do not fit;
     ``without_verbs`` what they lack of the features that may change, nothing where they have all.
     """
 
     def __init__(self, drafted: str, output: Path) -> None:
-        spec = msgspec.convert(YamlDocument((drafted + SPEC_LINE).encode()).value, ProgramSpec)
-        folder = output.parent / FOLDER
         self.file: Path | None = None
-        self.fault: str | None = None
-        self.text = self.without_verbs = ""
-        if folder.exists():
-            self.fault = next(_faults(spec, output.parent), None)
-            if self.fault is None:
-                self.without_verbs = _without_verbs(spec, output.parent)
-        else:
-            self.file, self.text = folder / FILE, _text(spec.features)
-        self.spec = drafted if self.fault is not None else drafted + SPEC_LINE
+        self.faults: list[str] = []
+        self.spec, self.text, self.without_verbs = drafted, "", ""
+        for folder in (FOLDER, f"{output.stem}-{FOLDER}"):
+            told = drafted + spec_line(folder)
+            spec = msgspec.convert(YamlDocument(told.encode()).value, ProgramSpec)
+            if not (output.parent / folder).exists():
+                self.file, self.text, self.spec = output.parent / folder / FILE, _text(spec.features), told
+                break
+            fault = next(_faults(spec, output.parent), None)
+            if fault is None:
+                self.without_verbs, self.spec = _without_verbs(spec, output.parent), told
+                break
+            self.faults.append(fault)
+
+
+def spec_line(folder: str) -> str:
+    """The line of a spec that names the folder of its words."""
+    return f"words: {quoted(folder)}  # what people read: {folder}/{FILE}, and other languages beside it\n"
 
 
 def _faults(spec: ProgramSpec, folder: Path) -> Iterator[str]:
@@ -70,7 +77,7 @@ def _without_verbs(spec: ProgramSpec, folder: Path) -> str:
             if verbs and not (own and own.to):
                 lacking.append(f"{feature.name} {' and '.join(verbs)}")
         if lacking:
-            lines.append(f"{FOLDER}/{tag}.yaml: give {', '.join(lacking)}: what people do, in words")
+            lines.append(f"{spec.words}/{tag}.yaml: give {', '.join(lacking)}: what people do, in words")
     return "; ".join(lines)
 
 

@@ -267,8 +267,8 @@ def _write_words(words: DraftedWords, output: Path) -> None:
             words.file.write_text(words.text, encoding="utf-8")
     if words.without_verbs:
         print(printable(f"{output}: the words beside it stay: {words.without_verbs}"), file=sys.stderr)
-    if words.fault is not None:
-        line = f"{output}: the words beside it are not used, as they do not fit: {words.fault}"
+    for fault in words.faults:
+        line = f"{output}: the words beside it are not used, as they do not fit: {fault}"
         print(printable(line), file=sys.stderr)
 
 

@@ -42,11 +42,23 @@ def test_words_that_are_there_stay_and_are_named_where_they_fit(tmp_path):
     kept = (tmp_path / "words" / "en.yaml").read_text()
     (tmp_path / "words" / "en.yaml").write_text(kept.replace("Monthly income", "Your income"))
     again = DraftedWords(DRAFT, tmp_path / "other.yaml")
-    assert (again.file, again.fault) == (None, None)
-    assert "words: words" in again.spec
-    other = DraftedWords(DRAFT.replace("monthly_income", "salary"), tmp_path / "other.yaml")
-    assert "words:" not in other.spec
-    assert "en.yaml:5: features.monthly_income: no feature is called monthly_income" in other.fault
+    assert (again.file, again.faults) == (None, [])
+    assert "words: words  #" in again.spec
+
+
+def test_words_that_do_not_fit_stay_and_a_second_program_gets_a_folder_of_its_own(tmp_path):
+    written(tmp_path)
+    salary, bonus = (DRAFT.replace("monthly_income", name) for name in ("salary", "bonus"))
+    other = DraftedWords(salary, tmp_path / "other.yaml")
+    assert other.file == tmp_path / "other-words" / "en.yaml"
+    assert 'words: "other-words"  #' in other.spec
+    assert "en.yaml:5: features.monthly_income: no feature is called monthly_income" in other.faults[0]
+    other.file.parent.mkdir()
+    other.file.write_text(other.text, encoding="utf-8")
+    (tmp_path / "other.yaml").write_text(other.spec, encoding="utf-8")
+    assert load_spec(tmp_path / "other.yaml").spec.words["en"].features["salary"].name == "Salary"
+    third = DraftedWords(bonus, tmp_path / "other.yaml")
+    assert (third.file, len(third.faults), third.spec) == (None, 2, bonus)
 
 
 def test_words_that_are_there_without_a_verb_for_what_may_change_now_are_named(tmp_path):

@@ -222,7 +222,8 @@ def test_words_of_another_program_are_not_taken_and_not_touched(tmp_path, capsys
     words.write_text("features: {debts: {name: Your debts}}\n")
     assert draft(data, "y", tmp_path / "spec.yaml") == 0
     assert f"the words beside it are not used, as they do not fit: {words}:1: features.debts" in capsys.readouterr().err
-    assert "\nwords:" not in (tmp_path / "spec.yaml").read_text()
+    assert '\nwords: "spec-words"  #' in (tmp_path / "spec.yaml").read_text()
+    assert (tmp_path / "spec-words" / "en.yaml").exists()
     assert words.read_text() == "features: {debts: {name: Your debts}}\n"
 
 
