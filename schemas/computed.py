@@ -110,10 +110,19 @@ def _names(tree: ast.expr, text: str, depth: int) -> Iterator[str]:
             yield from _names(second, text, depth - 1)
         case ast.BinOp(left=first, op=operation, right=second) if type(operation) in OPERATIONS:
             yield from _names(first, text, depth - 1)
-            yield from _names(second, text, depth - 1)
+            of_second = list(_names(second, text, depth - 1))
+            yield from of_second
+            if isinstance(operation, ast.Div) and not of_second and _is_zero(second):
+                raise ValueError("it divides by 0, for everybody")
         case _:
             part = text[tree.col_offset : tree.end_col_offset] if text.isascii() else text
             raise ValueError(f"{part[:MOST_SHOWN]!r} is not understood: {KNOWN}; {IN_QUOTES}")
+
+
+def _is_zero(tree: ast.expr) -> bool:
+    """Whether a checked tree without names is 0."""
+    with np.errstate(all="ignore"):
+        return not _value(tree, {}).any()
 
 
 def _is_finite(number: float) -> bool:
