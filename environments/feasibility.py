@@ -31,7 +31,7 @@ def feasible(people: Array, candidates: Array, codec: FeatureCodec) -> Mask:
             possible &= np.abs(change) <= largest / codec.scale[column] + TOLERANCE
             if feature.step is not None:
                 possible &= (change == 0) | (np.abs(change) >= feature.step / codec.scale[column] - TOLERANCE)
-        if feature.mutable == "none":
+        if not feature.may_change:
             possible &= ~moved
         changes += moved
     most = codec.spec.constraints.max_changes

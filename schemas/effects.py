@@ -32,6 +32,9 @@ def effect_violations(spec: ProgramSpec) -> Iterator[Violation]:
         if edge in met:
             yield ("effects", index), f"{effect.to} follows {effect.from_} twice"
         met.add(edge)
+    for place, feature in enumerate(spec.features):
+        if feature.mutable == "follows" and feature.name not in {child for _, child in met} | spec.computed.keys():
+            yield ("features", place, "mutable"), f"no effect leads to {feature.name}: nothing says what it follows"
     parts: dict[str, tuple[str, ...]] = {}
     for name, text in spec.computed.items():
         try:
@@ -50,7 +53,7 @@ def idle_effects(spec: ProgramSpec) -> Iterator[str]:
     follow: dict[str, list[str]] = {}
     moved = set(spec.computed) | {effect.to for effect in effects_of(spec)}
     for effect in effects_of(spec):
-        if features[effect.from_].mutable == "none" and effect.from_ not in moved:
+        if not features[effect.from_].may_change and effect.from_ not in moved:
             follow.setdefault(effect.from_, []).append(effect.to)
     for parent, children in follow.items():
         yield f"{parent}: nobody can change it, so nothing ever follows for {', '.join(children)}"
@@ -71,7 +74,10 @@ def _of_effect(spec: ProgramSpec, index: int, effect: Effect, features: Mapping[
     elif child is not None and child.protected:
         yield ends["to"], f"{effect.to} is protected: nothing may change it"
     elif child is not None and child.mutable == "none":
-        yield ends["to"], f"{effect.to} has `mutable: none`: nothing can change it"
+        yield (
+            ends["to"],
+            f"{effect.to} has `mutable: none`: nothing can change it; write `mutable: follows` if it moves",
+        )
     if effect.slope is not None and (effect.slope == 0 or not isfinite(effect.slope)):
         yield ("slope",), f"must be a finite number other than 0: else {effect.to} does not follow"
     if effect.deviation is not None and not isfinite(effect.deviation):
@@ -85,7 +91,7 @@ def _of_computed(name: str, parts: tuple[str, ...], features: Mapping[str, Featu
         yield fault
     elif feature is not None and feature.protected:
         yield f"{name} is protected: nothing may change it"
-    elif feature is not None and feature.mutable != "none":
+    elif feature is not None and feature.may_change:
         yield f"{name} follows from others, so nobody changes it themselves: write `mutable: none` for it"
     if name in parts:
         yield f"{name} is computed from itself"

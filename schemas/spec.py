@@ -17,7 +17,7 @@ from msgspec.structs import force_setattr
 from .events import ProgramName, Value
 from .words.form import LanguageTag, LanguageWords
 
-Mutable = Literal["none", "up", "down", "any"]
+Mutable = Literal["none", "up", "down", "any", "follows"]
 FeatureType = Literal["continuous", "integer", "ordinal", "categorical"]
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r'^[^"\\\x00-\x1f]+$')]
 """A name that JSON writes without escapes: no quotation mark, backslash or control character."""
@@ -35,9 +35,10 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     asked for: a number, or a share of their own value such as ``25%``; levels are counted. ``largest_step`` is the most
     that one step of a plan changes. An application whose feature is absent or null is read as if it had the value
     ``missing``. So is one whose feature has one of the values ``not_given``, such as codes: these are no values, and
-    nobody is told to reach one. Nobody is to be told to change a ``protected`` feature, and
-    training tells whether the model reads it; false says that a feature is not what its name suggests. The groups of
-    people with one value each of an ``audit`` feature are watched: it decides no option.
+    nobody is told to reach one. One that ``follows`` moves by ``effects`` alone: people do not change it themselves.
+    Nobody is to be told to change a ``protected`` feature, and training tells whether the model reads it; false says
+    that a feature is not what its name suggests. The groups of people with one value each of an ``audit`` feature are
+    watched: it decides no option.
     """
 
     name: Name
@@ -56,6 +57,11 @@ class Feature(Struct, frozen=True, forbid_unknown_fields=True):
     not_given: tuple[Value, ...] = ()
     largest_step: Annotated[float, Meta(gt=0)] | None = None
     audit: bool = False
+
+    @property
+    def may_change(self) -> bool:
+        """Whether people may be told to change it themselves."""
+        return self.mutable not in ("none", "follows")
 
     @property
     def values(self) -> tuple[str, ...]:

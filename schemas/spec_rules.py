@@ -102,7 +102,7 @@ def _check_label(spec: ProgramSpec) -> Iterator[Violation]:
 
 
 def _check_mutable(spec: ProgramSpec) -> Iterator[Violation]:
-    mutable, most = sum(feature.mutable != "none" for feature in spec.features), spec.constraints.max_changes
+    mutable, most = sum(feature.may_change for feature in spec.features), spec.constraints.max_changes
     if not mutable:
         yield ("features",), "no feature is mutable: delete `mutable: none` where a person could change something"
     if most is not None and most > mutable:
@@ -239,7 +239,7 @@ def _check_influences(spec: ProgramSpec, influences: Sequence[tuple[str, str]]) 
             yield (index,), f"{pair[0]} influences itself: that is its own weight"
         elif pair in influences[:index]:
             yield (index,), f"{pair[0]} influences {pair[1]} twice"
-        elif features.get(pair[1]) is not None and features[pair[1]].mutable == "none":
+        elif features.get(pair[1]) is not None and not features[pair[1]].may_change:
             yield (index, 1), f"{pair[1]} is not mutable: nothing influences what it costs to change it"
     try:
         TopologicalSorter(_parents(influences)).prepare()

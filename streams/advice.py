@@ -79,7 +79,7 @@ def _relaxations(spec: ProgramSpec, margin: float) -> Iterator[str]:
         yield "let features change in both directions where that is sensible (`mutable: any`)"
     if any(feature.max_change is not None for feature in spec.features):
         yield LARGER
-    most, mutable = spec.constraints.max_changes, sum(feature.mutable != "none" for feature in spec.features)
+    most, mutable = spec.constraints.max_changes, sum(feature.may_change for feature in spec.features)
     if most is not None and most < mutable:
         yield f"a larger `max_changes` than {most}"
 

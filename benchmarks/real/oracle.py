@@ -39,7 +39,7 @@ class Oracle:
             [place for place, column in enumerate(equations.columns) if column.thing == thing]
             for thing in range(len(THINGS))
         ]
-        self._things = [columns for columns in things if self._features[columns[0]].mutable != "none"]
+        self._things = [columns for columns in things if self._features[columns[0]].may_change]
         self._chosen, self._extents = _grid(len(self._things))
 
     def __call__(self, person: People) -> float:
@@ -83,7 +83,7 @@ def _grid(things: int) -> tuple[NDArray[np.bool_], Floats]:
 
 def _most(feature: Feature, value: float) -> float:
     """The largest change that a spec allows of a value, with its sign: upwards where both ways are open."""
-    if feature.mutable == "none" or feature.bounds is None:
+    if not feature.may_change or feature.bounds is None:
         return 0.0
     low, high = feature.bounds
     way = value - low if feature.mutable == "down" else high - value

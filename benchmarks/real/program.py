@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class RealProgram:
         _write(file, self.equations, people, labels)
         mutable = {column.name: self.equations.things[column.thing].mutable for column in self.equations.columns}
         drafted = draft_spec(file, LABEL, Decisions(Answers(label={LABEL: 1}, mutable=mutable))).text
-        self.spec.write_text(as_played(drafted, setting.edges))
+        self.spec.write_text(as_played(drafted, setting))
         loaded = load_spec(self.spec)
         train(file, loaded, Path(address_of(loaded)).parent, estimator="random_forest", seed=estimator_seed)
 
@@ -126,16 +126,18 @@ def _write(file: Path, equations: Equations, people: People, labels: NDArray[np.
             writer.writerow([*row, "" if np.isnan(label) else int(label)])
 
 
-def as_played(drafted: str, edges: Sequence[tuple[str, str]] = ()) -> str:
+def as_played(drafted: str, setting: Setting) -> str:
     """The text of a drafted spec with one shard and at most two changes of an option, and without chance relations.
 
-    What follows from changes is told by these ``edges`` alone: what the draft proposes is left out.
+    What follows from changes is told by the edges of the ``setting`` alone: what the draft proposes is left out.
 
     Whoever acts in these worlds comes back, and the spec says so.
     """
     one = _RELATIONS.sub("", drafted.replace("shards: 24\n", "shards: 1\n"))
     one = one.replace("outcome: P400D}", "outcome: P400D, acting: returns}")
     one = _EFFECTS.sub("", one)
-    told = "".join(f"  - [{parent}, {child}]\n" for parent, child in edges)
+    for child in setting.followers:
+        one = re.sub(rf"(?m)^(  - {{name: {child},.*mutable: )\w+", r"\1follows", one)
+    told = "".join(f"  - [{parent}, {child}]\n" for parent, child in setting.edges)
     effects = f"effects:\n{told}" if told else ""
     return f"{one}constraints: {{max_changes: {CHANGES}}}\n{effects}"

@@ -99,6 +99,11 @@ class Setting:
         every += [("savings", child) for child in LENT] if self.borrowed else []
         return every[: round(self.told * len(every))]
 
+    @property
+    def followers(self) -> frozenset[str]:
+        """The measures that only follow another of their thing, as the spec tells."""
+        return frozenset(child for _, child in self.edges if child not in LENT)
+
     def _varied(self, thing: Thing) -> Thing:
         if self.hidden == "confounder" and thing.name in CONFOUNDED:
             thing = replace(thing, hidden=CONFOUNDED[thing.name], noise=0.75, weight=0.4 * thing.weight)

@@ -109,7 +109,7 @@ class TruthWorld(Arrivals):
         self._uniform = draws.uniforms(seed, self.rejected)
         self._delay = draws.delays(seed, self.rejected, conditions)
         self._difficulty = draws.difficulties(seed, self.rejected, len(features), conditions)
-        mutable = np.array([feature.mutable != "none" for feature in features])
+        mutable = np.array([feature.may_change for feature in features])
         self._improvement = tuple(
             Improvement(truth, conditions.luck_kept, part[self.codec.feature_of])
             for part in conditions.ineffective(seed, mutable)

@@ -33,11 +33,18 @@ class Direction(NamedTuple):
     is_undecided: bool = False
     is_doubted: bool = False
     """Whether another question comes first, so that nobody is asked about the direction."""
+    is_said: bool = False
+    """Whether somebody has said so."""
 
     @property
     def may_open(self) -> bool:
         """Whether people may change it, or somebody may yet say so."""
         return self.mutable != "none" or self.is_undecided
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether it may move with another feature: nothing but an answer says that people cannot change it."""
+        return self.may_open or self.is_said
 
 
 BY_WAITING = Direction("none", "it only grows by waiting: up, if that is advice")

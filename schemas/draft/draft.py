@@ -128,15 +128,16 @@ def draft_spec(
     features, left_out, computed = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
         raise _no_features(raw, left_out)
-    fixed = {name for name, feature in features.items() if not feature.direction.may_open}
-    closed = {name for name, feature in features.items() if feature.direction.mutable == "none"}
-    most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     numbers = {
         name: feature.amounts
         for name, feature in features.items()
         if feature.amounts is not None and name not in computed
     }
     effects = drafted_effects(numbers, {name: feature.direction for name, feature in features.items()}, decisions)
+    fixed = {name for name, feature in features.items() if not feature.direction.may_open}
+    features |= {child: features[child].following(parent) for child, parent in effects.followed()}
+    closed = {name for name, feature in features.items() if feature.direction.mutable in ("none", "follows")}
+    most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     is_stuck = len(closed) == len(features)
     before = HEAD.format(file=repr(raw.file.name)) + f"program: {_program_name(raw.file)}\nfeatures:\n"
     after = (

@@ -32,15 +32,16 @@ NOBODY = "none"
 """The answer that none follows."""
 _SEPARATORS = re.compile(r"[\W\d_]+")
 PROPOSED = """\
-# effects:  # these go together: if the others follow when people change the first, take the marks out. Until then each
-#           # stays as it is when another changes; with them training fits how far it follows, and options count it.
+# effects:  # these go together: if the others follow when people change the first, take the marks out, and write
+#           # `mutable: follows` for each other that nobody changes by itself. Until then each stays as it is when
+#           # another changes; with them training fits how far it follows, and options count it.
 """
 
 
 class Star(NamedTuple):
     """Measures that go together: that which the ``others`` are proposed to follow, and the least correlation with it.
 
-    ``is_said`` where somebody said that they follow; ``closed`` are others that nobody can change, which cannot.
+    ``is_said`` where somebody said that they follow; ``closed`` are others whose names say that nothing changes them.
     """
 
     parent: str
@@ -63,6 +64,12 @@ class DraftedEffects:
         has_said = any(not line.startswith("#") for line in said)
         head = "effects:  # as answered: when people change the first, the second follows\n" if has_said else ""
         return head + "".join(said) + (f"{PROPOSED}{proposed}" if proposed else "")
+
+    def followed(self) -> Iterator[tuple[str, str]]:
+        """Each feature that follows another, as somebody said, and that other."""
+        for star in self.stars:
+            if star.is_said:
+                yield from ((other, star.parent) for other in star.others if other not in star.closed)
 
     def to_decide(self) -> Iterator[str]:
         """A line for each star that nobody has decided."""
@@ -105,14 +112,15 @@ def _told(star: Star, directions: Mapping[str, Direction], decisions: Decisions)
         return None
     seen = f"they go together (correlation with {star.parent} {star.least:.2f} or more)"
     question = Question("effects", members[0], f"{', '.join(members)}: {seen}", (*members, NOBODY))
-    is_open = {name for name in members if directions[name].mutable != "none"}
-    answer = decisions.decide(question) if len(is_open) > 1 else decisions.kept(question)
+    is_open = any(directions[name].mutable != "none" for name in members)
+    answer = decisions.decide(question) if is_open else decisions.kept(question)
+    closed = frozenset(name for name in members if not directions[name].may_follow)
     if answer is None:
-        return star._replace(closed=frozenset(star.others) - is_open)
+        return star._replace(closed=closed - {star.parent})
     if answer == NOBODY:
         return None
     others = tuple([name for name in members if name != answer])
-    return Star(str(answer), others, star.least, is_said=True, closed=frozenset(others) - is_open)
+    return Star(str(answer), others, star.least, is_said=True, closed=closed - {str(answer)})
 
 
 def _stars(names: Sequence[str], numbers: Mapping[str, Floats], directions: Mapping[str, Direction]) -> Iterator[Star]:
@@ -181,7 +189,7 @@ def _words(name: str) -> frozenset[str]:
 def _said(star: Star) -> Iterable[str]:
     for other in star.others:
         if other in star.closed:
-            yield f"# {_edge(star, other)} needs another `mutable` of {other} first: nothing may change it as drafted\n"
+            yield f"# {_edge(star, other)} needs `mutable: follows` of {other} first: nothing changes it as drafted\n"
         else:
             yield f"  - {_edge(star, other)}\n"
 
@@ -190,7 +198,7 @@ def _proposed(star: Star) -> str:
     lines = [f"#  - {_edge(star, other)}" for other in star.others]
     lines[0] += f"  # correlation {star.least:.2f} or more"
     if star.closed:
-        lines[-1] += f"  # {', '.join(sorted(star.closed))}: give another `mutable` than none first"
+        lines[-1] += f"  # {', '.join(sorted(star.closed))}: write `mutable: follows` first, if it is so"
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -45,12 +45,22 @@ class DraftedFeature(NamedTuple):
     guesses: tuple[str, ...] = ()
     amounts: Floats | None = None
     """Its numbers, (n,), the missing ones filled; None for texts and what seems to be a code."""
+    limit: str = ""
+    """The field of the most that people are asked to change it, and what was guessed there."""
+    limit_guess: tuple[str, ...] = ()
+
+    def following(self, parent: str) -> DraftedFeature:
+        """The same feature where nobody changes it by itself, as it follows another."""
+        direction = Direction("follows", f"moves with {parent}")
+        return self._replace(direction=direction, limit="", limit_guess=())
 
     def line(self, *, said: bool = True) -> str:
         """The line of YAML; the comment says what was guessed, or what the column holds where nobody has decided."""
-        mutable, reason, is_personal, is_undecided, _ = self.direction
-        fields = f"{self.fields}, mutable: {mutable}" + (", pii: true, protected: true" if is_personal else "")
-        guesses = "; ".join([*self.guesses, *([] if is_undecided else [reason])])
+        mutable, reason, is_personal, is_undecided, *_ = self.direction
+        fields = f"{self.fields}{self.limit}, mutable: {mutable}" + (
+            ", pii: true, protected: true" if is_personal else ""
+        )
+        guesses = "; ".join([*self.guesses, *self.limit_guess, *([] if is_undecided else [reason])])
         marks = [*([f"guess: {guesses}"] if guesses else []), *([f"undecided: {reason}"] if is_undecided else [])]
         return f"  - {{{fields}}}" + (f"  # {'; '.join(marks)}" if said else "") + "\n"
 
@@ -82,7 +92,7 @@ def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_
     answer = decisions.decide(question) if guess.is_undecided else decisions.kept(question)
     mutable = next((choice for choice in DIRECTIONS if choice == answer), None)
     if mutable is not None:
-        return Direction(mutable, "as answered")
+        return Direction(mutable, "as answered", is_said=True)
     return guess._replace(reason=seen) if guess.is_undecided else guess
 
 
@@ -123,23 +133,25 @@ def _number(column: Column, direction: Direction) -> DraftedFeature:
     kind = f"{'integer' if column.is_whole else 'continuous'}, bounds: [{bounds}]"
     kind += f", step: {number_text(step)}" if step is not None else ""
     median = np.quantile(column.values, 0.5, method="lower").item()
-    guesses = _missing_guess(column)
     meaning = names.meaning_of(column.name)
     is_earned = direction.mutable == "up" and meaning is not None and meaning.subject.is_earned and high > 0
+    limit, limit_guess = "", tuple[str, ...]()
     if is_earned and low > 0:
-        kind, guesses = f"{kind}, max_change: {MOST_EARNED}", (*guesses, "at most half as much again")
+        limit, limit_guess = MOST_EARNED, ("at most half as much again",)
     elif is_earned:
         # A share of nothing is nothing: people who earn nothing could change nothing.
         half = _round_below(float(np.median(column.values[column.values > 0])) / 2)
-        kind += f", max_change: {number_text(max(step or float(column.is_whole), half))}"
-        guesses = (*guesses, "at most half of the median, as some have none")
+        limit = number_text(max(step or float(column.is_whole), half))
+        limit_guess = ("at most half of the median, as some have none",)
     elif direction.mutable != "none" and high > low and not (column.is_whole and high - low < COUNTED):
-        kind += f", max_change: {number_text(max(step or 0.0, _usual_difference(column.values, high - low)))}"
-        guesses = (*guesses, "at most by what the middle half of people differ")
+        limit = number_text(max(step or 0.0, _usual_difference(column.values, high - low)))
+        limit_guess = ("at most by what the middle half of people differ",)
     missing = None if column.given.all() else number_text(median)
     is_code = _has_few_values(column) and column.words & names.CODED
     amounts = None if is_code or column.numbers is None else np.where(column.given, column.numbers, median)
-    return DraftedFeature(_fields(column.name, kind, missing, column.codes), direction, guesses, amounts)
+    limit = f", max_change: {limit}" if limit else ""
+    fields = _fields(column.name, kind, missing, column.codes)
+    return DraftedFeature(fields, direction, _missing_guess(column), amounts, limit, limit_guess)
 
 
 def _reach(column: Column) -> tuple[float, float]:

@@ -27,7 +27,7 @@ def unlimited(spec: ProgramSpec) -> list[str]:
 
     Whole numbers of a few units are counted, and no amount to speak of.
     """
-    open_ones = (feature for feature in spec.features if feature.mutable != "none" and feature.max_change is None)
+    open_ones = (feature for feature in spec.features if feature.may_change and feature.max_change is None)
     return [
         feature.name
         for feature in open_ones

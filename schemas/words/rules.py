@@ -52,7 +52,7 @@ def _language(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vio
             for field, message in _value(own.value, locale):
                 yield ("features", name, "value", *field), message
     for feature in spec.features:
-        if feature.mutable != "none" and feature.name not in words.features:
+        if feature.may_change and feature.name not in words.features:
             yield ("features",), f"{feature.name} may change: give its name in this language"
 
 
@@ -67,7 +67,7 @@ def _feature(own: FeatureWords, feature: Feature) -> Iterator[Violation]:
     if feature.values and own.value is not UNSET:
         yield (*where, "value"), f"{feature.name} is no number: give `values`, the names of its values"
     lacking = [value for value in feature.values if value not in (own.values or {})]
-    if lacking and feature.mutable != "none":
+    if lacking and feature.may_change:
         yield where, f"`values` lacks the name of {', '.join(lacking)}"
 
 

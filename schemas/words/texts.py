@@ -96,9 +96,7 @@ class Texts:
 
 def guessed(spec: ProgramSpec) -> LanguageWords:
     """English words of a program about which nobody has said anything: its features' names made readable."""
-    return LanguageWords(
-        {feature.name: guessed_feature(feature) for feature in spec.features if feature.mutable != "none"}
-    )
+    return LanguageWords({feature.name: guessed_feature(feature) for feature in spec.features if feature.may_change})
 
 
 def guessed_feature(feature: Feature) -> FeatureWords:

@@ -85,7 +85,7 @@ def _columns(rows: Sequence[_Row], spec: ProgramSpec) -> dict[str, list[Any]]:
         **{
             f"{TARGET}{feature.name}": _of_one_type([own.get(feature.name) for own in targets])
             for feature in spec.features
-            if feature.mutable != "none"
+            if feature.may_change
         },
     }
 

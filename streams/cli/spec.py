@@ -291,7 +291,7 @@ def _tell_open(csv: Path, drafted: Draft) -> None:
 
 def _summary(loaded: LoadedSpec) -> str:
     spec, policy = loaded.spec, loaded.spec.policy
-    mutable = sum(feature.mutable != "none" for feature in spec.features)
+    mutable = sum(feature.may_change for feature in spec.features)
     time = policy.window.length
     window = f"{policy.window.steps} steps" if time is None else f"{msgspec.to_builtins(time)} of event time"
     return (

@@ -441,7 +441,7 @@ def _decides_arms(spec: ProgramSpec) -> object:
 
 def movable(spec: ProgramSpec) -> tuple[bool, ...]:
     """A mask of the features that people may change."""
-    return tuple(feature.mutable != "none" for feature in spec.features)
+    return tuple(feature.may_change for feature in spec.features)
 
 
 def cost_of(codec: FeatureCodec, reference: Sequence[Features]) -> Cost:

@@ -25,7 +25,7 @@ def space_of(codec: FeatureCodec, consequences: Consequences | None = None) -> S
         codec.feature_of,
         codec.low,
         codec.scale,
-        tuple(feature.mutable for feature in features),
+        tuple("none" if feature.mutable == "follows" else feature.mutable for feature in features),
         np.array([feature.step or 0.0 for feature in features]),
         codec.digits,
         constraints.max_changes,

@@ -112,7 +112,10 @@ def test_labels_of_approved_people_alone_are_the_better_ones():
 
 def test_a_drafted_spec_is_played_with_one_shard_two_changes_and_no_chance_relations():
     drafted = "shards: 24\npolicy:\n  options: 3\nconstraints:\n  # max_changes: 3\n  le:\n    - [a, b]\n# promise: x\n"
-    assert as_played(drafted) == "shards: 1\npolicy:\n  options: 3\n# promise: x\nconstraints: {max_changes: 2}\n"
+    assert (
+        as_played(drafted, SETTINGS["plain"])
+        == "shards: 1\npolicy:\n  options: 3\n# promise: x\nconstraints: {max_changes: 2}\n"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ def against_data(evidence: Evidence) -> Iterator[Finding]:
     """
     for feature, column in evidence.ordered():
         amounts = column if feature.levels else column.without(codes_of(column))
-        if feature.mutable == "none" or not (sign := trend(amounts, evidence.desired, CONTRADICTING)):
+        if not feature.may_change or not (sign := trend(amounts, evidence.desired, CONTRADICTING)):
             continue
         told = _told(evidence, feature, sign)
         if told is None:

@@ -75,6 +75,17 @@ def test_an_option_names_what_the_person_does_and_apart_what_follows(tmp_path):
     assert "what follows: reserve from 15 to" in str(raises)
 
 
+def test_what_only_follows_moves_as_ever_and_nobody_is_told_to_change_it(tmp_path):
+    only = [{**feature, "mutable": "follows"} if feature["name"] == "reserve" else feature for feature in FEATURES]
+    usual, following = options(tmp_path / "usual"), options(tmp_path / "following", features=only)
+    assert "reserve" in {change.feature for option in usual for change in option.changes}
+    assert following
+    for option in following:
+        names = {change.feature for change in option.changes}
+        assert "reserve" not in names
+        assert ("income" in names) == ("reserve" in {change.feature for change in option.follows})
+
+
 def test_nobody_is_told_to_change_what_is_computed_and_costs_are_those_of_what_is_done(tmp_path):
     for option in options(tmp_path):
         assert "ratio" not in [change.feature for change in option.changes]
