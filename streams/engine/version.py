@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-ENGINE_VERSION: Final = 21
+ENGINE_VERSION: Final = 22
 """Counted up when the same journal gives other bytes. Versions of Onward before this number count as 0."""
 
 

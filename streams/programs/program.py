@@ -339,6 +339,15 @@ class Program:
             return targets
         return np.where(self.consequences.told(targets, people), targets, people)
 
+    def states_to_hold(self, people: Array, targets: Array) -> Sequence[Array]:
+        """The states (n, D) in each of which options must be accepted, of one person (D,) or people (n, D).
+
+        These are the ``targets`` (n, D), and where people differ in what follows also the states in which less does.
+        """
+        if self.consequences is None or not self.consequences.varies:
+            return (targets,)
+        return targets, self.space.examined(targets, np.broadcast_to(people, targets.shape)).short
+
     def follows(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
         """What follows from the changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
         if self.consequences is None:

@@ -43,7 +43,8 @@ def open_options(
     shard = fold.state.shard(program, case.shard)
     length_ms = program.valid_for_ms
     until_ms = fold.begin_ms(case.key, case.time_ms, length_ms, program) + length_ms
-    limit = path_limit(path, certified_distance(program, model.bundle, targets).min().item())
+    states = program.states_to_hold(batch.person, targets)
+    limit = path_limit(path, certified_distance(program, model.bundle, states).min().item())
     promise = PromisedOptions(case.key, case.applicant, case.shard, shard.step, until_ms, case.features, options, limit)
     open_promise(promise, fold)
     return until_ms

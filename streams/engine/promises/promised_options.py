@@ -8,7 +8,9 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from ....schemas.encoding import Problem
 from ...journal.entries import CaseKey
+from ...programs.program import Program
 from ..program_state import RowTable
 
 Array = NDArray[np.float64]
@@ -49,6 +51,14 @@ class PromisedOptions(Struct, frozen=True, gc=False, array_like=True):
 
 
 PROMISED_OPTIONS = RowTable("promised_options", PromisedOptions, {"applicant": "TEXT", "path_limit": "REAL"})
+
+
+def people_of(program: Program, promises: Sequence[PromisedOptions]) -> Array:
+    """The people of promises as they were when they applied, encoded, once for each of their options, (n, D)."""
+    read = [program.codec.read(promise.features) for promise in promises]
+    values = [each for each in read if not isinstance(each, Problem)]
+    assert len(values) == len(promises), "these features have been read before"
+    return np.repeat(program.codec.encode_read(values), [len(promise.options) for promise in promises], axis=0)
 
 
 def rows_of(options: Sequence[OpenOption]) -> Array:

@@ -85,7 +85,8 @@ def replace_broken(
         for id, selected in replacement.selected.items()
     ]
     _note_arms(promise, opened, fold)
-    distance = certified_distance(program, model.bundle, rows_of(opened)).min().item()
+    states = program.states_to_hold(replacement.assessment.options.person, rows_of(opened))
+    distance = certified_distance(program, model.bundle, states).min().item()
     revised = msgspec.structs.replace(
         promise,
         options=tuple(sorted([*verdict.remaining, *opened], key=lambda option: int(option.id))),

@@ -9,6 +9,7 @@ parameters. Under other scores nothing is certain, and each new model means that
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +31,13 @@ def distance(program: Program, old: ModelBundle, new: ModelBundle) -> float:
     return min(program.promise.distance(old.model.score, new.model.score), 2.0 * FARTHEST)
 
 
-def certified_distance(program: Program, bundle: ModelBundle, targets: Array) -> Array:
-    """How far from a model others may be that certainly accept each of the targets (n, D) that it accepts, (n,)."""
-    certified = program.promise.certified_distance(targets, bundle.model.score, program.spec.model.threshold)
+def certified_distance(program: Program, bundle: ModelBundle, states: Sequence[Array]) -> Array:
+    """How far from a model others may be that certainly accept each of n options which it accepts, (n,).
+
+    An option is accepted in each of its ``states`` (n, D): ``Program.states_to_hold``.
+    """
+    promise, score, threshold = program.promise, bundle.model.score, program.spec.model.threshold
+    certified = np.min([promise.certified_distance(each, score, threshold) for each in states], axis=0)
     return np.asarray(np.clip(SAFETY_FACTOR * np.nan_to_num(certified, nan=0.0), 0.0, FARTHEST))
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.reached import reaches_target
-from ....schemas.encoding import Problem
 from ....schemas.events import PromiseReason, PromiseStatus
 from ...journal.entries import CaseKey
 from ...programs.bundle.loader import ModelBundle
@@ -22,9 +21,9 @@ from ..assessment import Assessment
 from ..cases import Case
 from ..fold import Fold
 from .ending import end_options, expire
-from .promised_options import OpenOption, PromisedOptions, rows_of
+from .promised_options import OpenOption, PromisedOptions, people_of, rows_of
 from .state import PromiseState, close_promise, promise_of, returning_promise
-from .verdicts import scores_of
+from .verdicts import scores_of, states_of
 
 Array = NDArray[np.float64]
 
@@ -62,7 +61,7 @@ def settle(case: Case, program: Program, assessment: Assessment, fold: Fold) -> 
 
 
 def _rejected(program: Program, bundle: ModelBundle, promise: PromisedOptions) -> list[OpenOption]:
-    approved = program.approves(scores_of(bundle, promise.options))
+    approved = program.approves(scores_of(bundle, states_of(program, [promise])))
     return [option for option, holds in zip(promise.options, approved.tolist(), strict=True) if not holds]
 
 
@@ -80,12 +79,9 @@ def _by_older_models(
 
 def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOption]:
     """The options that a person has carried out, who is encoded (1, D) now."""
-    values = program.codec.read(promise.features)
-    assert not isinstance(values, Problem), "these features have been read before"
-    person, targets = program.codec.encode_read([values]), rows_of(promise.options)
-    targets = program.told(np.repeat(person, len(targets), axis=0), targets)
-    direction = np.sign(targets - person)
-    reached = reaches_target(row, targets, direction).all(axis=1)
+    people = people_of(program, [promise])
+    told = program.told(people, rows_of(promise.options))
+    reached = reaches_target(row, told, np.sign(told - people)).all(axis=1)
     return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
-from .promised_options import OpenOption, PromisedOptions, rows_of
+from .promised_options import Array, OpenOption, PromisedOptions, people_of, rows_of
 from .screen import certified_distance, path_limit
 
 
@@ -34,9 +33,15 @@ class Verdict(NamedTuple):
         return tuple([option for option in self.promise.options if option not in self.rejected])
 
 
-def scores_of(bundle: ModelBundle, options: Sequence[OpenOption]) -> NDArray[np.float64]:
-    """The scores of options under a model, (n,); 0 where it cannot score one."""
-    return np.nan_to_num(bundle.model.score(rows_of(options)), nan=0.0)
+def states_of(program: Program, people: Sequence[PromisedOptions]) -> Sequence[Array]:
+    """The states (n, D) in each of which people's n options must be accepted: the rule by which they were offered."""
+    targets = rows_of([option for promise in people for option in promise.options])
+    return (targets,) if program.consequences is None else program.states_to_hold(people_of(program, people), targets)
+
+
+def scores_of(bundle: ModelBundle, states: Sequence[Array]) -> Array:
+    """The least scores under a model of n options in their ``states`` (n, D), (n,); 0 where it cannot score one."""
+    return np.asarray(np.nan_to_num(np.min([bundle.model.score(each) for each in states], axis=0), nan=0.0))
 
 
 def verdicts_of(
@@ -46,10 +51,12 @@ def verdicts_of(
     if not people:
         return
     options = [option for promise in people for option in promise.options]
-    scores, asked = scores_of(bundle, options), np.array([not option.honoured for option in options])
+    states = states_of(program, people)
+    scores = scores_of(bundle, states)
+    asked = np.array([not option.honoured for option in options])
     approved = program.approves(scores) & asked
     margins = np.where(approved, scores - program.spec.model.threshold, np.inf)
-    distances = np.where(approved, certified_distance(program, bundle, rows_of(options)), np.inf)
+    distances = np.where(approved, certified_distance(program, bundle, states), np.inf)
     first = np.cumsum([0, *(len(promise.options) for promise in people[:-1])])
     facts = zip(
         people,
