@@ -7,6 +7,7 @@ way round.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array, Indices, Mask
+from .rounding import ROUNDING
 
 Formula = Callable[[Sequence[Array]], Array]
 """The raw values (n,) of a feature from those of its parents, (n,) each; NaN where it has none."""
@@ -22,8 +24,9 @@ Formula = Callable[[Sequence[Array]], Array]
 class Link(NamedTuple):
     """How the feature ``child`` follows its ``parents`` (p,), all of them numbers of features.
 
-    It moves by ``slopes`` (p,), raw, for one unit of each parent, with the standard ``deviations`` (p,) between people.
-    One that is computed has a ``formula`` of its parents instead.
+    It moves by ``slopes`` (p,), raw, for one unit of each parent, with the standard ``deviations`` (p,) between people,
+    and not beyond the lowest and highest raw value at which it ``stops``. One that is computed has a ``formula`` of its
+    parents instead.
     """
 
     child: int
@@ -31,6 +34,7 @@ class Link(NamedTuple):
     slopes: Sequence[float] = ()
     deviations: Sequence[float] = ()
     formula: Formula | None = None
+    stops: tuple[float, float] = (-math.inf, math.inf)
 
 
 class Encoding(NamedTuple):
@@ -64,7 +68,8 @@ class Consequences:
     $$x'_j = x_j + a_j + \sum_p b_{pj} (x'_p - x_p)$$
 
     where $a_j$ is what the person does. The sum is rounded to the digits of the feature, so that $a_j$ follows from
-    $x'$ exactly. Of a computed feature the sum is $f(x') - f(x)$, and $a_j$ is 0.
+    $x'$ exactly. Of a computed feature the sum is $f(x') - f(x)$, and $a_j$ is 0. Of one that stops, the sum leads no
+    farther than to its bounds, before the person does anything: so $a_j$ still follows from $x'$ and $x$ alone.
 
     Parameters
     ----------
@@ -231,6 +236,7 @@ class _Level(NamedTuple):
     """Features that follow others and not each other: their places ``child`` (c,) among K features.
 
     ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer.
+    What follows stops at ``lowest`` and ``highest`` (c, 1), raw, infinite where nothing stops it.
     With a ``short`` (R,) each slope of a row is so many deviations nearer to 0, not beyond it. ``unit`` (c, 1) are the
     units in 1 to which raw values are rounded. One that is computed is alone, with a ``formula``.
     """
@@ -240,6 +246,8 @@ class _Level(NamedTuple):
     slopes: Array
     deviations: Array
     unit: Array
+    lowest: Array
+    highest: Array
     formula: Formula | None
     short: Array | None = None
 
@@ -253,7 +261,14 @@ class _Level(NamedTuple):
             if self.short is not None:
                 slope = np.sign(slope) * np.maximum(np.abs(slope) - deviation * self.short, 0.0)
             total += slope * (values[parent] - own[parent])
-        return _rounded(total, self.unit)
+        return self._stopped(own[self.child], _rounded(total, self.unit))
+
+    def _stopped(self, own: Array, moves: Array) -> Array:
+        """How far the ``moves`` (c, R) lead, of ``own`` values (c, R). Who is beyond a bound stays there."""
+        if np.isinf(self.lowest).all() and np.isinf(self.highest).all():
+            return moves
+        ends = np.clip(own + moves, np.minimum(self.lowest, own), np.maximum(self.highest, own))
+        return _rounded(ends - own, self.unit)
 
     def _computed(self, formula: Formula, own: Array, values: Array) -> Array:
         parents = self.parents[0]
@@ -287,7 +302,11 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
     for row, link in enumerate(links):
         parents[row, : len(link.parents)] = [place[parent] for parent in link.parents]
         numbers[0, row, : len(link.slopes), 0], numbers[1, row, : len(link.slopes), 0] = link.slopes, link.deviations
-    return _Level(child, parents, numbers[0], numbers[1], unit[child], links[0].formula)
+    lowest, highest = np.array([link.stops for link in links]).T[:, :, np.newaxis]
+    own = unit[child]
+    # To whole digits within the bounds.
+    lowest, highest = np.ceil(lowest * own - ROUNDING) / own, np.floor(highest * own + ROUNDING) / own
+    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, links[0].formula)
 
 
 def _ordered(links: Sequence[Link]) -> Sequence[Link]:

@@ -25,12 +25,15 @@ def effect_violations(spec: ProgramSpec) -> Iterator[Violation]:
     """Every rule that the effects and computed features of a spec violate, with the path of each."""
     features = {feature.name: feature for feature in spec.features}
     met: set[Edge] = set()
+    first: dict[str, Effect] = {}
     for index, effect in enumerate(effects_of(spec)):
         edge = (effect.from_, effect.to)
         for path, message in _of_effect(spec, index, effect, features):
             yield ("effects", index, *path), message
         if edge in met:
             yield ("effects", index), f"{effect.to} follows {effect.from_} twice"
+        elif first.setdefault(effect.to, effect).stops != effect.stops:
+            yield ("effects", index), f"{effect.to} stops at its bounds by all of its effects, or by none"
         met.add(edge)
     for place, feature in enumerate(spec.features):
         if feature.mutable == "follows" and feature.name not in {child for _, child in met} | spec.computed.keys():

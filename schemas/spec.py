@@ -104,13 +104,25 @@ class Effect(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "
     """What follows from a change of the feature ``from``: the feature ``to`` changes by ``slope`` times as much.
 
     ``deviation`` is the standard deviation of that slope between people. Both are raw, in units of ``to`` for one unit
-    of ``from``; training fits what is left out.
+    of ``from``; training fits what is left out. A change after which ``to`` would be outside its bounds is not
+    proposed, or ``to`` stops ``at_bounds``.
     """
 
     from_: Name
     to: Name
     slope: float | None = None
     deviation: Annotated[float, Meta(ge=0)] | None = None
+    at_bounds: Literal["refuse", "stop"] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        # What is meant without saying it has the bytes of specs that say nothing.
+        if self.at_bounds == "refuse":
+            force_setattr(self, "at_bounds", UNSET)
+
+    @property
+    def stops(self) -> bool:
+        """Whether what follows stops at the bounds of ``to``."""
+        return self.at_bounds == "stop"
 
 
 UNDECIDED = "undecided"

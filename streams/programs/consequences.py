@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +10,13 @@ from numpy.typing import NDArray
 
 from ...agents.consequences import Consequences, Encoding, Formula, Link
 from ...schemas.computed import Expression, expression
+from ...schemas.effects import effects_of
 from ...schemas.encoding import FeatureCodec
 from .bundle.manifest import FittedEffect
 from .effects import Fitted, effects_in_force
+
+NOWHERE = -math.inf, math.inf
+"""Where what follows stops of which nothing says that it does."""
 
 
 def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
@@ -22,6 +27,7 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
     """
     spec = codec.spec
     number = {feature.name: index for index, feature in enumerate(spec.features)}
+    stops = {effect.to for effect in effects_of(spec) if effect.stops}
     followed: dict[str, list[FittedEffect]] = {}
     for effect in effects_in_force(spec, fitted):
         followed.setdefault(effect.to, []).append(effect)
@@ -31,6 +37,7 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
             [number[effect.from_] for effect in own],
             [effect.slope for effect in own],
             [effect.deviation for effect in own],
+            stops=(spec.features[number[child]].bounds if child in stops else None) or NOWHERE,
         )
         for child, own in followed.items()
     ]

@@ -61,9 +61,12 @@ def doubts_in_words(metrics: Mapping[str, float], fitted: Fitted) -> Iterator[st
 def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:
     """A line for each of the first effects of a model: how much follows, and how that differs between people."""
     told = {(each.from_, each.to): each for each in effects_of(spec)}
+    bounds = {feature.name: feature.bounds for feature in spec.features}
     found = () if isinstance(fitted, UnsetType) else fitted
     for each in found[:MOST_SHOWN]:
-        source = "as the spec says" if told[each.from_, each.to].slope is not None else "fitted"
+        effect, ends = told[each.from_, each.to], bounds.get(each.to)
+        source = "as the spec says" if effect.slope is not None else "fitted"
+        source += f", stops at {ends[0]:g} and {ends[1]:g}" if effect.stops and ends is not None else ""
         line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, give or take {each.deviation:.2g} ({source})"
         yield line if each.deviation < abs(each.slope) else f"{line}: which way it goes is not sure of anybody"
     if len(found) > MOST_SHOWN:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ...agents import choices
+from ...schemas.effects import effects_of
 from ...schemas.spec import ProgramSpec
 from ...schemas.spec_document import document
 from ..errors import UsageError
@@ -52,6 +53,7 @@ NO_TRAINED_BOUNDS = "the program's first model does not say which bounds it was 
 UNTRAINED = "the program's first model was trained with {}, and knows nothing beyond"
 LOWER_END = "`lower_end` asks every model of the program for intervals, and those announced so far were not asked"
 AUTO = "`auto` asks every model of the program for a margin, and those announced so far were not asked"
+STOPPED = "what people were promised stops at these bounds"
 ROUNDS = "people wait for the end of their round with it"
 REASONS: Mapping[str, str] = {
     "program": "another program is another name",
@@ -142,6 +144,8 @@ def _refusal(path: Path, old: ProgramSpec, new: ProgramSpec, trained: Bounds | N
     rounds = closes_rounds(old) or closes_rounds(new)
     match path:
         case ("features", name, "bounds"):
+            if has_promise(old) and any(effect.stops and effect.to == name for effect in effects_of(old)):
+                return STOPPED
             return None if trained is None else _bounds_refusal(name, new, trained)
         case ("features", _, field):
             return None if field in FEATURE_RULES else FEATURES

@@ -39,6 +39,10 @@ def cases(draw: st.DrawFn, computed: bool = True) -> Case:
         else:
             slopes, deviations = random.normal(0, 2, len(parents)), random.uniform(0, 1, len(parents))
             links.append(Link(child, parents, slopes.tolist(), deviations.tolist()))
+            if draw(st.booleans()):
+                # Some people are beyond them.
+                lowest, highest = np.sort(random.uniform(-100, 400, 2).round(2)).tolist()
+                links[-1] = links[-1]._replace(stops=(lowest, highest))
     order = random.permutation(len(links))
     unit = 10.0 ** np.array(digits)
     raw = np.rint(random.uniform(0.5, 300, (20, FEATURES)) * unit) / unit
@@ -82,6 +86,55 @@ class TestTheInverse:
             together = case.consequences.after(case.acted, case.people)
             alone = [case.consequences.after(case.acted[[i]], case.people[[i]])[0] for i in range(len(case.people))]
         assert np.array_equal(together, np.array(alone))
+
+
+class TestStops:
+    @given(cases(computed=False))
+    def test_what_follows_stops_at_the_bounds_and_else_is_as_without_them(self, case: Case) -> None:
+        consequences, people, wide = case.consequences, case.people, np.full(FEATURES, 1e9)
+        free = Consequences([link._replace(stops=(-np.inf, np.inf)) for link in consequences.links], case.encoding)
+        told = np.where(np.isin(np.arange(FEATURES), consequences.followers), people, case.acted)
+        states, freely = consequences.after(told, people), free.after(told, people)
+        short = consequences.examined(states, people, -wide, wide).short
+        own, *ends, without = (
+            case.encoding.low + each * case.encoding.scale for each in (people, states, short, freely)
+        )
+        within = np.ones(len(people), np.bool_)
+        for link in consequences.links:
+            column, (lowest, highest) = link.child, link.stops
+            for each in ends:
+                assert (each[:, column] >= np.minimum(lowest, own[:, column]) - 1e-9).all()
+                assert (each[:, column] <= np.maximum(highest, own[:, column]) + 1e-9).all()
+            within &= (without[:, column] >= lowest) & (without[:, column] <= highest)
+        assert np.array_equal(states[within], freely[within])
+
+    def test_who_reaches_a_bound_by_what_follows_has_done_nothing_for_it(self) -> None:
+        consequences = Consequences(
+            [Link(1, [0], [-0.5], [0.1], stops=(0.0, 100.0)), Link(2, [1], [2.0], [0.0])], ENCODING
+        )
+        people = np.array([[1.0, 3.0, 50.0]])
+        states = consequences.after(np.array([[21.0, 3.0, 50.0]]), people)
+        # What follows of it follows from where it stops.
+        assert states.tolist() == [[21.0, 0.0, 44.0]]
+        assert consequences.actions(states, people).tolist() == [[21.0, 3.0, 50.0]]
+        examined = consequences.examined(states, people, np.zeros(3), np.full(3, 100.0))
+        assert examined.sound.all()
+        # One deviation less of each of two, and it stops all the same.
+        assert examined.short.tolist() == [[21.0, 0.0, 44.0]]
+
+    def test_what_people_do_themselves_begins_where_it_stops(self) -> None:
+        consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=(0.0, 9.0))], ENCODING)
+        people = np.array([[1.0, 5.0, 0.0]])
+        # Without a stop 13 would follow.
+        states = consequences.of_actions(np.array([[5.0, 6.0, 0.0]]), people)
+        assert states.tolist() == [[5.0, 10.0, 0.0]]
+        assert consequences.actions(states, people).tolist() == [[5.0, 6.0, 0.0]]
+
+    def test_who_is_beyond_a_bound_stays_there_and_comes_back(self) -> None:
+        consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=(0.0, 9.0))], ENCODING)
+        people = np.array([[1.0, 11.0, 0.0]] * 2)
+        states = consequences.after(np.array([[5.0, 11.0, 0.0], [0.0, 11.0, 0.0]]), people)
+        assert states.tolist() == [[5.0, 11.0, 0.0], [0.0, 9.0, 0.0]]
 
 
 ENCODING = Encoding(np.arange(3), np.zeros(3), np.ones(3), [0, 1, 2])

@@ -67,6 +67,9 @@ RATIO, LATE = "ratio: savings / income_6m", "late: \"'hours-per-week' < 20\""
         (PAIR, "[ratio, savings]", 14, "effects", "ratio -> savings -> ratio goes round in a circle"),
         (PAIR, "[savings, ratio]", 14, "effects[0][1]", "ratio is computed: it follows from what `computed` says"),
         (PAIR, "[school, savings]", 14, "effects[0][0]", "school is ordinal: only continuous and integer"),
+        (PAIR, "{from: income_3m, to: savings, at_bounds: halt}", 14, "effects[0].at_bounds", "halt"),
+        (PAIR, "{from: income_3m, to: savings, at_bounds: stop}\n  - [income_6m, savings]", 15, "effects[1]",
+         "savings stops at its bounds by all of its effects, or by none"),
         (PAIR, "[savings]", 14, "effects[0]", ""),
         (PAIR, "{from: savings}", 14, "effects[0]", ""),
         ("slope: 1.0", "slope: 0", 15, "effects[1].slope", "must be a finite number other than 0"),
@@ -118,6 +121,26 @@ def test_a_running_program_may_take_other_effects():
     found = changes(old, new, trained={})
     assert sorted(change.path for change in found) == ["computed.late", "computed.ratio", "effects"]
     assert {change.refusal for change in found} == {None}
+
+
+def test_a_child_that_stops_is_said_and_one_that_does_not_has_the_bytes_that_it_had():
+    stops = spec(GOOD.replace("deviation: 0.1}", "deviation: 0.1, at_bounds: stop}"))
+    refuses = spec(GOOD.replace("deviation: 0.1}", "deviation: 0.1, at_bounds: refuse}"))
+    assert [effect.stops for effect in effects_of(stops)] == [False, True]
+    assert document(refuses) == document(spec())
+    assert b'"at_bounds":"stop"' in document(stops)
+    assert msgspec.json.encode(refuses) == msgspec.json.encode(spec())
+
+
+@pytest.mark.parametrize("promise", ["none", "lp"])
+def test_where_options_are_promised_nobody_moves_the_bounds_at_which_what_follows_stops(promise):
+    old = spec(GOOD.replace("deviation: 0.1}", "deviation: 0.1, at_bounds: stop}"))
+    old = replace(old, promise=replace(old.promise, kind=promise))
+    wide = {feature.name: feature.bounds for feature in old.features if feature.bounds}
+    for name in ("income_3m", "income_6m"):
+        features = [replace(each, bounds=(0.0, 50.0)) if each.name == name else each for each in old.features]
+        [change] = changes(old, replace(old, features=tuple(features)), wide)
+        assert (change.refusal is not None) is (name == "income_6m" and promise == "lp")
 
 
 def test_a_spec_without_effects_has_the_bytes_that_it_had():

@@ -124,6 +124,46 @@ def test_an_option_holds_where_the_truth_moves_less_by_a_deviation():
     assert np.array_equal(links.after(told, own), targets)
 
 
+PAYS_OFF = {"from": "income", "to": "debts", "slope": -0.5, "deviation": 0.1}
+LITTLE_RESERVE = [{**each, "max_change": 10} if each["name"] == "reserve" else each for each in FEATURES]
+
+
+@pytest.mark.parametrize("objective", ["cost", "improvement"])
+def test_what_follows_stops_at_its_bounds_where_the_spec_says_so(objective):
+    found = {}
+    for at_bounds in ("refuse", "stop"):
+        effects = [EFFECT, {**PAYS_OFF, "at_bounds": at_bounds}]
+        made = build_program(
+            choice="stages",
+            policy={**POLICY, "objective": objective},
+            model=ReserveModel(),
+            **{**FOLLOWS, "effects": effects},
+        )
+        rows = [{**PERSON, "income": float(income), "ratio": 4 / income} for income in range(5, 40)]
+        batch = propose(made, CurrentModel.of(made, made.bundle), made.codec.encode_many(rows))
+        whose = np.repeat(np.arange(batch.number), batch.last - batch.first)
+        own, targets = batch.people[whose], batch.points[batch.point]
+        told = made.told(own, targets)
+        assert np.array_equal(made.consequences.after(told, own), targets)
+        # Nobody is told the same twice.
+        assert len(np.unique(np.column_stack([whose, told]), axis=0)) == len(told)
+        found[at_bounds] = len(told)
+        stopped = (told[:, 3] == own[:, 3]) & (targets[:, 3] == 0.0)
+        assert stopped.any() is np.bool_(at_bounds == "stop")
+    assert found["stop"] > found["refuse"]
+
+
+def test_an_option_says_that_what_follows_ends_at_its_bound_and_asks_nothing_of_it(tmp_path):
+    told = story(tmp_path, features=LITTLE_RESERVE, effects=[EFFECT, {**PAYS_OFF, "at_bounds": "stop"}])
+    applies(told, "a", 0, ratio=4 / 21)
+    told.fold()
+    found = answer(told, "a")
+    raises = next(one for one in found if [change.feature for change in one.changes] == ["income"])
+    debts = next(change for change in raises.follows if change.feature == "debts")
+    assert (debts.current, debts.target) == (4, 0)
+    assert raises.after["debts"] == 0
+
+
 @pytest.mark.parametrize("size", [1, 2, 33])
 def test_people_get_the_same_options_in_blocks_of_any_size(size):
     made = program()

@@ -139,7 +139,7 @@ def test_what_the_spec_says_counts_before_what_was_fitted():
 
 def test_a_trained_model_says_what_follows(tmp_path, capsys):
     policy = msgspec.structs.replace(LOADED.spec.policy, margin=0.0, generator="adapted", objective="cost")
-    edges = (Effect("monthly_income", "savings"), Effect("monthly_income", "loan_amount", slope=-0.5))
+    edges = (Effect("monthly_income", "savings"), Effect("monthly_income", "loan_amount", slope=-0.5, at_bounds="stop"))
     spec = msgspec.structs.replace(LOADED.spec, policy=policy, effects=edges)
     table, file = Population(seed=1).table(spec, 800), tmp_path / "loans.csv"
     with file.open("w", newline="") as stream:
@@ -153,6 +153,8 @@ def test_a_trained_model_says_what_follows(tmp_path, capsys):
     print_model(manifest, spec, tmp_path / "model")
     told = capsys.readouterr()
     assert "effect monthly_income -> loan_amount: -0.5 for each 1, give or take" in told.out
+    low, high = next(each.bounds for each in spec.features if each.name == "loan_amount")
+    assert f"(as the spec says, stops at {low:g} and {high:g})" in " ".join(told.out.split())
     assert told.out.count("effect") == 2
     assert ("effect monthly_income -> loan_amount: the spec says a slope of -0.5" in told.err) == bool(
         [name for name in manifest.metrics if name.startswith("effect_against")]
