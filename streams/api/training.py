@@ -10,12 +10,12 @@ from ...schemas.table import unlabelled_in_words
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
 from ..programs.effects import doubts_in_words
+from ..programs.selected_labels import selected_in_words
 from ..programs.spec_check import load_program_spec
 from ..programs.training import train as training
 from ..programs.training.protected import protected_in_words
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
-from ..programs.training.selected import selected_in_words
 from .arguments import checks_arguments, path_of, text_of, whole_number_of
 from .reminders import remind
 from .usage_errors import usage_errors

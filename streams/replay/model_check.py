@@ -17,6 +17,7 @@ from ..programs.bundle.loader import ModelBundle, read_manifest
 from ..programs.effects import doubts_in_words
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
+from ..programs.selected_labels import selected_in_words
 from ..programs.spec_check import load_spec_of
 from .told_options import told_options
 
@@ -32,7 +33,8 @@ class CheckedModel:
     counts the options whose time is over, and ``unknown`` those of a program without a promise that an earlier model or
     spec made, which no other number counts. ``is_unfinished`` says whether options have
     still to be looked at under the current model, and ``honours`` whether people with an open option are judged by the
-    model that made it. ``doubts`` say what the new model's data have against what follows in the spec.
+    model that made it. ``doubts`` say whom the new model's labels do not cover, and what its
+    data have against what follows in the spec.
     """
 
     program: str
@@ -103,7 +105,10 @@ def check_open_options(
         honours=own.spec.promise.grandfather,
         promised=own.promises,
         unknown=unknown,
-        doubts=tuple(doubts_in_words(new.manifest.metrics, new.manifest.effects)),
+        doubts=(
+            *selected_in_words(new.manifest.metrics),
+            *doubts_in_words(new.manifest.metrics, new.manifest.effects),
+        ),
     )
 
 

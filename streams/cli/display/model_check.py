@@ -96,6 +96,7 @@ def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
         "unknown": checked.unknown,
         "unfinished": checked.is_unfinished,
         "honours": checked.honours,
+        "doubts": checked.doubts,
         "groups": {
             feature: [{"group": group, **_counts(counts)} for group, counts in groups.items()]
             for feature, groups in checked.groups.items()

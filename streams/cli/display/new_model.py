@@ -21,9 +21,9 @@ from ...programs.limited_places import closes_rounds
 from ...programs.margin import margin_of
 from ...programs.objective import needs_improvement
 from ...programs.promised import has_promise, promise_on
+from ...programs.selected_labels import APPROVED, OTHERS_APPROVED, covers_less, selected_in_words
 from ...programs.training.lasting import BARE, FACTS, OWN, Lasted, asked_of, lasted
 from ...programs.training.protected import PREFIX, protected_in_words
-from ...programs.training.selected import APPROVED, OTHERS_APPROVED, covers_less, selected_in_words
 from ...programs.training.served import BELOW_THE_FLOOR, BREAKING, BROKEN, ONLY_UP_TO_A_POINT, ONLY_WAY, PROMISED
 
 IN_WORDS = (

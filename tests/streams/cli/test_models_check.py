@@ -13,12 +13,14 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 from onward.schemas.events import Model, Outcome, Recourse, Revalidation
+from onward.schemas.table import READ
 from onward.streams.cli import main, models
 from onward.streams.errors import LedgerError, ModelError, UsageError
 from onward.streams.ledger import open_options
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.bundle.loader import read_manifest
+from onward.streams.programs.selected_labels import APPROVED, OTHERS_APPROVED
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
 from onward.tests.support.pipeline import START_MS, Run
@@ -155,6 +157,29 @@ def test_the_current_model_breaks_nothing(place, capsys):
     assert found["open"] > 0
     assert place.check(place.model("near", 0.01)) == 0
     assert "within the limit: 0.0% of 5.0%" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("others", [0.1, 0.55])
+def test_it_says_whom_calibration_does_not_cover_where_labels_are_of_approved_people(place, capsys, others):
+    manifest = Path(place.model(f"selected{others}"))
+    content = json.loads(manifest.read_bytes())
+    content["metrics"] |= {APPROVED: 0.6, OTHERS_APPROVED: others, READ: 500}
+    manifest.write_text(json.dumps(content))
+    assert place.check(str(manifest), "--limit", "1") == 0
+    printed = capsys.readouterr().out
+    assert ("What is said of calibration holds for people like those with a label" in printed) is (others == 0.1)
+    assert ("labels are missing of people who are judged alike" in printed) is (others == 0.55)
+    assert "of the 500 without one" in printed
+    _, found = told(place, capsys, str(manifest))
+    assert [line.split(":")[0] for line in found["doubts"]] == [
+        "labels seem to be of approved people only"
+        if others == 0.1
+        else "labels are missing of people who are judged alike"
+    ]
+
+
+def test_where_all_labels_are_known_nothing_is_said_of_them(place, capsys):
+    assert told(place, capsys, place.program.bundle.address)[1]["doubts"] == []
 
 
 def test_a_model_that_is_not_linear_cannot_carry_the_promise(place, capsys):

@@ -14,7 +14,7 @@ from onward.schemas.draft import draft_spec
 from onward.schemas.specfile import load_spec
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.program import Program
-from onward.streams.programs.training.selected import APPROVED, OTHERS_APPROVED, selected_in_words
+from onward.streams.programs.selected_labels import APPROVED, OTHERS_APPROVED, selected_in_words
 from onward.tests.support.loans import reviewed_spec, write_loans
 
 READ = "label: {name: repaid, desired: 1, missing: unlabelled}"
