@@ -6,6 +6,7 @@ and from their reward, at the time when the log's policy learned it (``agents/ev
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from itertools import takewhile
 from typing import Literal, NamedTuple
@@ -181,12 +182,12 @@ class PolicyEvaluator:
         self._shards: dict[int, _Shard] = {}
         self._earlier = 0
 
-    def step(self, step: ReplayedStep) -> None:
-        """Take the log's next step of its shard."""
+    def step(self, step: ReplayedStep) -> tuple[int, ...]:
+        """Take the log's next step of its shard; return the arms that the evaluated policy picks, best first."""
         shard = self._shards.get(step.shard)
         if shard is None:
             shard = self._shards[step.shard] = _Shard(self._program, self._target, step.shard, step.number)
-        shard.step(step)
+        return shard.step(step)
 
     def close(self, closing: ReplayedFate) -> None:
         """Learn the reward of a step; one that was taken before the log begins taught nobody here."""
@@ -229,26 +230,40 @@ class _Shard:
         same_objective = program.spec.policy.objective == target.spec.policy.objective
         self._same_execution = same_objective and (program.closes_rounds or same_cost)
         self.rows: dict[int, _Row] = {}
+        self._unlearned: deque[_Row] = deque()
         self.without_recourse = 0
 
-    def step(self, step: ReplayedStep) -> None:
+    def step(self, step: ReplayedStep) -> tuple[int, ...]:
         options = step.options if self._same_execution else self._with_target_cost(step.options)
         arms = [arm for arm, _ in step.picked]
         wanted = self._follower.step(options, arms, lambda: self._random(step.number))
         if not step.picked or not wanted:
             self.without_recourse += 1
-            return
+            return wanted
         taken = tuple(self._taken(step, arm, propensity, arm in wanted) for arm, propensity in step.picked)
         # Without exploration the log's policy never suggests another option.
         certain = all(option.propensity >= 1.0 for option in taken)
         fixed = certain and not set(options.arm.tolist()) <= set(arms)
         expected = sum(self._expectation.of(arm, _execution(step.options, arm)) for arm in wanted)
-        self.rows[step.number] = _Row(
-            taken, len(wanted), expected, certain and not set(wanted) <= set(arms), not certain, fixed
-        )
+        row = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms), not certain, fixed)
+        self.rows[step.number] = row
+        self._unlearned.append(row)
+        return wanted
 
     def close(self, closing: ReplayedFate) -> None:
         row, reward, step = self.rows[closing.number], closing.reward, closing.number - self.first
+        self._close(row, closing, reward, step)
+        # Of steps after the first open one successes are known before failures: nothing is expected by them.
+        while self._unlearned and self._unlearned[0].end is not None:
+            self._expect(self._unlearned.popleft())
+
+    def _expect(self, row: _Row) -> None:
+        """Learn what to expect of the options of a recourse that ended."""
+        if row.end == "rewarded":
+            for option in row.taken:
+                self._expectation.learn(option.arm, option.execution, row.rewards.get(option.arm, 0.0))
+
+    def _close(self, row: _Row, closing: ReplayedFate, reward: float | None, step: int) -> None:
         several = len(row.taken) > 1
         if reward is None or (reward and several and closing.arm is None):
             row.end = "unseen" if reward is None else "unnamed"
@@ -260,8 +275,6 @@ class _Shard:
         row.end, row.silent = "rewarded", closing.censored
         credited = [option for option in row.taken if closing.arm in (None, option.arm)]
         row.rewards = {option.arm: reward for option in credited}
-        for option in credited:
-            self._expectation.learn(option.arm, option.execution, reward)
         choice = choices.registry[self._target.spec.policy.choice]
         if choice.by_stages:
             self._follower.learn(step, self._seen(closing), closing.arm)

@@ -377,3 +377,30 @@ def test_other_costs_are_those_of_the_evaluated_policy(tmp_path):
     seen = {one.number for one in events if isinstance(one, ReplayedFate) and one.reward is not None}
     steps = [one for one in events if isinstance(one, ReplayedStep) and one.number in seen][: found.steps]
     assert found.matched == sum(step.picked[0][0] == step.options.arm[0] for step in steps)
+
+
+def test_failures_that_are_known_later_than_successes_do_not_raise_what_is_expected(tmp_path):
+    """Rewards are expected of the steps up to the first open one, and of every option that was suggested."""
+    program = with_policy(exploring("posterior", "time", 1.0), options=2)
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    options = max((one.options for one in events if isinstance(one, ReplayedStep)), key=lambda each: each.number)
+    random, later = np.random.default_rng(0), 300
+    evaluator = PolicyEvaluator(program, without_exploration(with_choice(program, "protoar", {})))
+    due = []
+    for number in range(2 * later):
+        arms = random.permutation(options.arm)[:2].tolist()
+        picked = tuple((arm, 2 / options.number) for arm in arms)
+        evaluator.step(ReplayedStep(0, number, options, picked, program.policy_version))
+        if random.random() < 0.1:
+            evaluator.close(ReplayedFate(0, number, 1.0, arms[0], False))
+        else:
+            due.append(number)
+        while due and due[0] <= number - later:
+            evaluator.close(ReplayedFate(0, due.pop(0), 0.0, None, True))
+    for number in due:
+        evaluator.close(ReplayedFate(0, number, 0.0, None, True))
+    found = evaluator.evaluation().evaluation
+    assert found.steps == 2 * later
+    # Nothing is known in the first half, so that half of the estimate is as wide as what is expected there is wrong.
+    assert found.doubly_robust.error < 1.6 * found.snips.error
+    assert found.doubly_robust.low < 0.1 < found.doubly_robust.high
