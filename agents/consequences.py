@@ -236,7 +236,7 @@ class _Level(NamedTuple):
     """Features that follow others and not each other: their places ``child`` (c,) among K features.
 
     ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer.
-    What follows stops at ``lowest`` and ``highest`` (c, 1), raw, infinite where nothing stops it.
+    What follows ``stops`` at ``lowest`` and ``highest`` (c, 1), raw, infinite where nothing stops it.
     With a ``short`` (R,) each slope of a row is so many deviations nearer to 0, not beyond it. ``unit`` (c, 1) are the
     units in 1 to which raw values are rounded. One that is computed is alone, with a ``formula``.
     """
@@ -248,6 +248,7 @@ class _Level(NamedTuple):
     unit: Array
     lowest: Array
     highest: Array
+    stops: bool
     formula: Formula | None
     short: Array | None = None
 
@@ -265,7 +266,7 @@ class _Level(NamedTuple):
 
     def _stopped(self, own: Array, moves: Array) -> Array:
         """How far the ``moves`` (c, R) lead, of ``own`` values (c, R). Who is beyond a bound stays there."""
-        if np.isinf(self.lowest).all() and np.isinf(self.highest).all():
+        if not self.stops:
             return moves
         ends = np.clip(own + moves, np.minimum(self.lowest, own), np.maximum(self.highest, own))
         return _rounded(ends - own, self.unit)
@@ -306,7 +307,8 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
     own = unit[child]
     # To whole digits within the bounds.
     lowest, highest = np.ceil(lowest * own - ROUNDING) / own, np.floor(highest * own + ROUNDING) / own
-    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, links[0].formula)
+    stops = not (np.isinf(lowest).all() and np.isinf(highest).all())
+    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, stops, links[0].formula)
 
 
 def _ordered(links: Sequence[Link]) -> Sequence[Link]:

@@ -21,6 +21,7 @@ from onward.benchmarks.peers.process import Kind, installed
 from onward.benchmarks.recourse.cases import DATA_SETS, MODELS, POPULATION, Case, case_of, options_of, sources
 from onward.benchmarks.recourse.cpu import cpu_of_drafts
 from onward.benchmarks.recourse.curve import Point, curve, draw
+from onward.benchmarks.recourse.effects import cpu_of_effects
 from onward.benchmarks.recourse.figures import figures, tables
 from onward.benchmarks.recourse.optimum import beside_the_optimum, sweep
 from onward.benchmarks.recourse.peers import PEERS, beside_peers
@@ -63,6 +64,9 @@ class Args(face.Args):
         default=100, metadata={"quick": 5, "help": "people whose CPU is measured in drafted programs; 0 leaves it out"}
     )
     drafts_alone: bool = field(default=False, metadata={"help": "only the CPU in drafted programs"})
+    followed_people: int = field(
+        default=100, metadata={"quick": 5, "help": "people whose CPU is measured with 20 effects; 0 leaves it out"}
+    )
     against: Path | None = field(
         default=None,
         metadata={
@@ -82,6 +86,8 @@ def options(args: Args) -> Iterator[Row]:
         yield from _proposed(args)
     if args.drafted_people > 0:
         yield from cpu_of_drafts(args.data, args.drafted_people, args.against, args.quick)
+    if args.followed_people > 0:
+        yield from cpu_of_effects(args.followed_people)
 
 
 def _proposed(args: Args) -> Iterator[Row]:

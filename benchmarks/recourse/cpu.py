@@ -107,7 +107,7 @@ _KNOWN = (
     "print(*Policy.__struct_fields__, *ModelReference.__struct_fields__)"
 )
 """Prints the keys of a policy and of a model that a version knows."""
-_TRAIN = "import sys, onward; onward.train(*sys.argv[1:4], estimator=sys.argv[4])"
+TRAIN = "import sys, onward; onward.train(*sys.argv[1:4], estimator=sys.argv[4])"
 """Trains a program in the format of a version."""
 _IMPORT = """
 import sys
@@ -131,7 +131,7 @@ def cpu_of_drafts(data: Path | None, people: int, against: Path | None, quick: b
             if against is not None:
                 other = str(against.absolute())
                 specs["the other version"] = other, _trained_by(other, own, table, kind)
-            yield from _figures(name, _spent(specs, table, people))
+            yield from _figures(name, spent_by(specs, table, people))
 
 
 def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[str, Path, Path, str]]:
@@ -149,10 +149,10 @@ def _programs(folder: Path, data: Path | None, quick: bool) -> Iterator[tuple[st
         else:
             assert data is not None
             table, text = _first_rows(data / f"{name}.csv", own, kind), spec_text(name).decode()
-        (own / "spec.yaml").write_text(_with_policy(text))
+        (own / "spec.yaml").write_text(with_policy(text))
         if kind == NETWORK:
             _export_network(table, own)
-        _printed([sys.executable, "-P", "-c", *_training(own, own, table, kind)])
+        printed([sys.executable, "-P", "-c", *_training(own, own, table, kind)])
         yield f"{name}, {kind}", own, table, kind
 
 
@@ -180,10 +180,10 @@ def _training(own: Path, place: Path, table: Path, kind: str) -> Sequence[str]:
     given = str(table), str(place / "spec.yaml"), str(place / "model")
     if kind == NETWORK:
         return _IMPORT, *given, str(own / "network.onnx")
-    return _TRAIN, *given, KINDS[kind]
+    return TRAIN, *given, KINDS[kind]
 
 
-def _with_policy(text: str) -> str:
+def with_policy(text: str) -> str:
     """A spec with the policy of a draft."""
     kept, skipping = [], False
     for line in text.splitlines():
@@ -216,7 +216,7 @@ def _drawn(file: Path, numbers: int, kinds: int) -> str:
 
 def _trained_by(python: str, own: Path, table: Path, kind: str) -> Path:
     """The spec of a program that another version has trained. It asks of options only what that version can ask."""
-    known = _printed([python, "-P", "-c", _KNOWN]).split()
+    known = printed([python, "-P", "-c", _KNOWN]).split()
 
     def without_unknown(block: re.Match[str]) -> str:
         asked = re.split(r",\s+(?=\w+:)", block[2])
@@ -227,14 +227,16 @@ def _trained_by(python: str, own: Path, table: Path, kind: str) -> Path:
     spec = own / "other" / "spec.yaml"
     spec.parent.mkdir()
     spec.write_text(text)
-    _printed([python, "-P", "-c", *_training(own, spec.parent, table, kind)])
+    printed([python, "-P", "-c", *_training(own, spec.parent, table, kind)])
     return spec
 
 
-def _spent(specs: Mapping[str, tuple[str, Path]], table: Path, people: int) -> Mapping[str, Spent]:
+def spent_by(
+    specs: Mapping[str, tuple[str, Path]], table: Path, people: int, turns_of_each: int = TURNS
+) -> Mapping[str, Spent]:
     """The least of some turns of each version, by its Python and its spec."""
     turns: dict[str, list[Spent]] = {name: [] for name in specs}
-    for _ in range(TURNS):
+    for _ in range(turns_of_each):
         for name, (python, spec) in specs.items():
             turns[name].append(_turn(python, spec, table, people))
     return {name: _least(found) for name, found in turns.items()}
@@ -247,10 +249,10 @@ def _least(turns: Sequence[Spent]) -> Spent:
 
 def _turn(python: str, spec: Path, table: Path, people: int) -> Spent:
     given = [str(spec), str(table), str(people), str(UNREACHED), str(EXPLAINED)]
-    return Spent(*json.loads(_printed([python, "-P", "-c", _MEASURE, *given]).splitlines()[-1]))
+    return Spent(*json.loads(printed([python, "-P", "-c", _MEASURE, *given]).splitlines()[-1]))
 
 
-def _printed(command: Sequence[str]) -> str:
+def printed(command: Sequence[str]) -> str:
     """What another process prints; raise ``UsageError`` where it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

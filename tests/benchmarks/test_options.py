@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from onward.benchmarks import face
 from onward.benchmarks.options import Args, options
 from onward.benchmarks.peers import process
+from onward.benchmarks.recourse import effects
 from onward.benchmarks.recourse.cases import sources
 from onward.benchmarks.recourse.figures import SEPARATOR, tables
 from onward.benchmarks.recourse.rules import broken_rules
@@ -140,3 +142,21 @@ def test_every_rule_that_a_target_breaks_is_counted():
     assert broken(1, **allowed) == {"max_changes": 1}
     assert broken(monthly_debt_payments=6000, monthly_income=800)["constraint"] == 1
     assert np.isfinite(encoded).all()
+
+
+@pytest.mark.slow
+def test_the_cpu_with_twenty_effects_is_beside_that_of_the_same_program_without(measured):
+    rows, _, _ = measured
+    lines = {(line, figure): row for (title, line, figure), row in rows.items() if title == effects.TITLE}
+    for figure in ("alone, mean", "in blocks"):
+        plain, followed, ratio = (lines[line, figure] for line in (effects.PLAIN, effects.FOLLOWED, "ratio"))
+        assert ratio.value == pytest.approx(followed.value / plain.value)
+        assert ratio.aim == 1.3
+        assert plain.value > 0.0
+
+
+def test_the_followed_program_differs_by_twenty_effects_alone():
+    plain = parse_spec(effects.spec_text().encode())
+    followed = parse_spec(effects.spec_text(effects.edges()).encode())
+    assert len(followed.effects) == 20
+    assert replace(followed, effects=()) == plain
