@@ -1,8 +1,11 @@
-"""The coverage of off-policy estimates, on simulated logs whose true mean reward is known.
+"""The coverage of off-policy estimates, on logs whose true mean reward is known: simulated ones, and those of programs.
 
 The log's policy explores a share of the steps among as many candidates as are feasible, and agrees else with the
 evaluated one at a share of the steps. Rewards are 0 or 1, of the same mean whatever is suggested, half in the first
 table; that mean is what is expected of them.
+
+Programs with three options are played by the production engine in memory (``truth/evaluated_logs.py``), with much, more
+and little exploration, and other choices are evaluated on their logs.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from onward.agents.evaluation import Estimate, Log, evaluate
 from onward.agents.evaluation.estimators import snips
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
+from onward.benchmarks.truth.evaluated_logs import EvaluatedLog, evaluated_logs
 from onward.streams.errors import UsageError
 
 ESTIMATES = ("ips", "snips", "doubly_robust")
@@ -29,7 +33,10 @@ HALF = 0.5
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 RATES_STEPS = 30_000
 CONFIDENCE = 0.95
+AIM_GIVEN = 0.9
+"""The share of the logs of programs with three options that give an estimate, at least."""
 WIDTH = 132
+PROGRAMS = "programs with three options"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +46,10 @@ class Args(face.Args):
     logs: int = field(default=400, metadata={"quick": 10, "help": "simulated logs a row"})
     feasible: int = field(default=30, metadata={"help": "candidates to explore among"})
     exploration: float = field(default=0.1, metadata={"help": "share of the steps that explore"})
+    programs: int = field(
+        default=20, metadata={"quick": 1, "help": "programs with three options that are played; 0 leaves them out"}
+    )
+    people: int = field(default=3000, metadata={"quick": 150, "help": "rejected people of each of them"})
 
 
 class Held(NamedTuple):
@@ -124,6 +135,7 @@ class Benchmark:
 
     by_steps: list[Held] = field(default_factory=list)
     by_rate: list[Held] = field(default_factory=list)
+    played: list[EvaluatedLog] = field(default_factory=list)
 
     def measure(self, args: Args) -> Iterator[Row]:
         """Every length of log, then every mean reward."""
@@ -134,6 +146,10 @@ class Benchmark:
                 title = f"agreeing {held.agreeing:g}, {held.steps:,} steps, mean reward {held.rate:g}"
                 progress(f"{title}: {held.given:.0%} of the logs give an estimate")
                 yield from _figures(title, held)
+        for log in evaluated_logs(args.programs, args.people, args.seeds[0]):
+            self.played.append(log)
+            progress(f"{log.target} on a log of {log.choice}: {log.evaluation.doubt or 'an estimate'}")
+        yield from _of_programs(self.played)
 
     def show(self, _: Sequence[Row]) -> Iterator[Table]:
         """A table each."""
@@ -146,6 +162,8 @@ class Benchmark:
         for held in self.by_rate:
             table.add_row(f"{held.agreeing:g}", f"{held.rate:g}", *_cells(held), f"{held.held_of_all:.3f}")
         yield table
+        if self.played:
+            yield _table_of_programs(self.played)
 
 
 def _check(args: Args) -> None:
@@ -161,6 +179,38 @@ def _figures(title: str, held: Held) -> Iterator[Row]:
         yield Row(f"{title}: {name}, held", share, "of intervals", reference=CONFIDENCE)
         yield Row(f"{title}: {name}, half width", held.half_width[name], "reward", better="lower")
     yield Row(f"{title}: snips held, of all", held.held_of_all, "of intervals", reference=CONFIDENCE)
+
+
+def _of_programs(played: Sequence[EvaluatedLog]) -> Iterator[Row]:
+    """How many policies get an estimate, and how many of the intervals hold what is true."""
+    if not played:
+        return
+    given = [log for log in played if log.evaluation.doubt is None]
+    yield Row(f"{PROGRAMS}: estimate given", len(given) / len(played), "of evaluations", aim=AIM_GIVEN)
+    for name in ESTIMATES if given else ():
+        held, width = _held(given, name)
+        yield Row(f"{PROGRAMS}: {name}, held", held, "of intervals", reference=CONFIDENCE)
+        yield Row(f"{PROGRAMS}: {name}, half width", width, "reward", better="lower")
+
+
+def _table_of_programs(played: Sequence[EvaluatedLog]) -> Table:
+    """A line for each share of exploration, and one for all."""
+    table = Table("exploration", "evaluations", "estimate given", *(f"{name}: held, half width" for name in ESTIMATES))
+    table.title = PROGRAMS
+    for share in (*sorted({log.exploration for log in played}), None):
+        own = [log for log in played if share in (None, log.exploration)]
+        given = [log for log in own if log.evaluation.doubt is None]
+        cells = [_held(given, name) for name in ESTIMATES] if given else []
+        texts = [f"{held:.2f}, {width:.3f}" for held, width in cells] or ["-"] * len(ESTIMATES)
+        table.add_row("all" if share is None else f"{share:g}", f"{len(own)}", f"{len(given) / len(own):.2f}", *texts)
+    return table
+
+
+def _held(given: Sequence[EvaluatedLog], name: str) -> tuple[float, float]:
+    """The share of the intervals that hold what is true, and half their mean width."""
+    estimates: list[tuple[Estimate, float]] = [(getattr(log.evaluation, name), log.truth) for log in given]
+    held = [estimate.low <= truth <= estimate.high for estimate, truth in estimates]
+    return float(np.mean(held)), float(np.mean([estimate.high - estimate.value for estimate, _ in estimates]))
 
 
 def _cells(held: Held) -> Iterator[str]:
