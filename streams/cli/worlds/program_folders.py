@@ -21,7 +21,7 @@ from ....environments.improvement import ImprovementWorld
 from ....environments.truth import TruthWorld
 from ....schemas.encoding import FeatureCodec
 from ....schemas.spec import ProgramSpec
-from ...errors import writing
+from ...errors import UsageError, writing
 from ...programs.assembly import assemble
 from ...programs.bundle.improvement import FittedImprovement
 from ...programs.bundle.writer import write_bundle
@@ -132,6 +132,16 @@ def write_spec(path: Path, spec: ProgramSpec) -> Path:
             _write(path.parent / WORDS_FOLDER / f"{tag}.yaml", words_yaml(words))
         spec = msgspec.structs.replace(spec, words=WORDS_FOLDER)
     return _write(path, spec_yaml(spec))
+
+
+def new_folder(folder: Path) -> Path:
+    """Make a folder; ``UsageError`` when it exists already or cannot be made."""
+    with writing(folder):
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise UsageError(f"{folder}: exists already, name another folder") from None
+    return folder
 
 
 def _write(path: Path, text: str) -> Path:

@@ -2,16 +2,9 @@
 
     simulation = RetrainedSimulation([ServedWorld("loans-robust", world, models, approves, recorder)], days)
 
-It receives lines of the journal too. Each program takes one step at a time, and their days begin together:
-
-1. A new model is announced. The step is done when the model stands in the journal and, where options were open, all
-   that it means for them has been read.
-2. An application is sent. The step is done when its answer has been read; for those who are approved, whom nobody
-   answers, when it stands in the journal.
-3. Who comes back has an outcome, for the option that they took. The step is done when its fate has been read.
-
-So the order of the journal does not depend on the speed of anything. Event time is that of the simulated days, the last
-of which is the day before the run.
+Beside applications and outcomes new models are announced. That step is done when the model stands in the journal and,
+where options were open, all that it means for them has been read. Who comes back has an outcome, for the option that
+they took.
 """
 
 from __future__ import annotations
@@ -24,19 +17,9 @@ from msgspec import Struct
 
 from .....environments.retrained import Arrival, Offer, World
 from .....environments.rounds import Scoreboard
-from .....schemas.events import (
-    Application,
-    Model,
-    Option,
-    Outcome,
-    PromiseChange,
-    Recourse,
-    Revalidation,
-    Value,
-)
-from ..simulation import AwaitedAnswer, OutgoingEvent, Run, Simulation, SimulationStep, fate_of, is_journaled
-
-DAY_MS = 86_400_000
+from .....schemas.events import Application, Model, Option, PromiseChange, Recourse, Revalidation, Value
+from ..days import DayRun, DaysSimulation, step_of
+from ..simulation import SimulationStep, is_journaled
 
 Features = Mapping[str, Value]
 
@@ -85,60 +68,33 @@ class ServedWorld(NamedTuple):
     recorder: Scoreboard
 
 
-class RetrainedSimulation(Simulation):
+class RetrainedSimulation(DaysSimulation):
     """Plays ``days`` days for each program. ``prefix`` is put before every application's and applicant's id."""
 
     def __init__(self, worlds: Sequence[ServedWorld], days: int, prefix: str = "") -> None:
         self._programs = [_Run(simulated, prefix) for simulated in worlds]
-        super().__init__(self._programs)
-        self.total = days
-        self._start_ms: int | None = None
-        self.days = 0
-        """The days that have begun."""
-
-    @property
-    def done(self) -> bool:
-        """Whether every day is over."""
-        return self.days == self.total and super().done
+        super().__init__(self._programs, days)
 
     @property
     def returns(self) -> Sequence[ReturnsSummary]:
         """Those who did what was asked, by program and model."""
         return [returns for run in self._programs for returns in run.returns()]
 
-    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
-        """The events to publish now; first the next day begins where all programs are done with the last one."""
-        if self._start_ms is None:
-            self._start_ms = (now_ms // DAY_MS - self.total) * DAY_MS
-        while super().done and self.days < self.total:
-            for run in self._programs:
-                run.begin(self.days, self._start_ms + self.days * DAY_MS)
-            self.days += 1
-        return super().next_events(now_ms, limit)
 
-
-class _Run(Run):
+class _Run(DayRun):
     """The simulation of one program."""
 
     def __init__(self, simulated: ServedWorld, prefix: str) -> None:
         program, self._world, self._models, self._approves, self._recorder = simulated
         super().__init__(program, prefix)
-        self._model = self._answers = self._time_ms = 0
+        self._model = self._answers = 0
         self._open: Counter[str] = Counter()
         self._done: Counter[int] = Counter()
         self._turned_away: Counter[int] = Counter()
-        self._rejected: set[str] = set()
-
-    def is_rejected(self, application: str) -> bool:
-        return application in self._rejected
 
     def returns(self) -> Iterator[ReturnsSummary]:
         for model in range(len(self._models) + 1):
             yield ReturnsSummary(self.program, model, self._done[model], self._turned_away[model])
-
-    def begin(self, day: int, time_ms: int) -> None:
-        self._day, self._time_ms = day, time_ms
-        self.play(self._today())
 
     def receive(self, event: Struct) -> None:
         if isinstance(event, PromiseChange) and event.status == "expired":
@@ -150,37 +106,32 @@ class _Run(Run):
             if model.day == self._day:
                 yield from self._announce(model)
         for arrival in self._world.arrivals(self._day):
-            yield from self._apply(arrival)
+            yield from self._arrive(arrival)
 
     def _announce(self, model: NewModel) -> Iterator[SimulationStep]:
         effects = _Effects(model.version)
         event = Model(self.program, model.version, model.manifest, model.sha256)
         outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self.program)
-        yield _step(outgoing, effects.add if self._open.total() else is_journaled(outgoing.id))
+        yield step_of(outgoing, effects.add if self._open.total() else is_journaled(outgoing.id))
         self._model += 1
         for name in sorted(effects.broken):
             revised, broken = effects.revised.get(name, ()), frozenset(effects.broken[name])
             self._open[name] += len(revised) - len(broken)
             self._world.revise(name.removeprefix(self._prefix), self._day, broken, self._offers(revised))
 
-    def _apply(self, arrival: Arrival) -> Iterator[SimulationStep]:
+    def _arrive(self, arrival: Arrival) -> Iterator[SimulationStep]:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         event = Application(self.program, name, dict(arrival.features), applicant, previous)
-        outgoing = self._outgoing(event, f"application/{name}", name)
         is_approved = self._approves(self._model, arrival.features)
-        if is_approved:
-            yield _step(outgoing, is_journaled(outgoing.id))
-        else:
-            self._rejected.add(name)
-            answer = AwaitedAnswer(name)
-            yield _step(outgoing, answer.is_read)
-            self._take(arrival, answer.options or ())
+        options = yield from self._apply(event, is_approved=is_approved)
+        if options is not None:
+            self._take(arrival, options)
         if previous is not None:
             self._done[self._model] += arrival.is_done
             self._turned_away[self._model] += arrival.is_done and not is_approved
             self._open.pop(previous, None)
-            yield self._outcome(previous, arrival.taken, is_approved)
+            yield self._outcome(previous, is_improved=is_approved, option=arrival.taken)
 
     def _take(self, arrival: Arrival, options: Sequence[Option]) -> None:
         self._open[self._prefix + arrival.application] = sum(option.status == "open" for option in options)
@@ -192,20 +143,6 @@ class _Run(Run):
     def _offers(self, options: Sequence[Option]) -> dict[str, Offer]:
         """Options by id, as people read them."""
         return {option.id: Offer(_targets(option), option.cost) for option in options}
-
-    def _outcome(self, name: str, option: str | None, is_approved: bool) -> SimulationStep:
-        event = Outcome(self.program, name, "improved" if is_approved else "not_improved", option)
-        outgoing = self._outgoing(event, f"outcome/{name}", name)
-        return _step(outgoing, fate_of(outgoing.id))
-
-    def _outgoing(self, event: Application | Outcome | Model, id: str, key: str) -> OutgoingEvent:
-        # No two events of a program have one event time: it shows their order.
-        self._time_ms += 1
-        return OutgoingEvent(event, f"{self.program}/{id}", key.encode(), self._time_ms)
-
-
-def _step(event: OutgoingEvent, is_over: Callable[[Struct], bool]) -> SimulationStep:
-    return SimulationStep(event.id, lambda: [event], is_over, isinstance(event.event, Application))
 
 
 class _Effects:

@@ -25,7 +25,7 @@ from .....environments.retrained import Settings, World
 from .....environments.rounds import Scoreboard
 from .....schemas.events import Value
 from .....schemas.spec import Policy, ProgramSpec, PromiseTerms, Retention, Window
-from ....errors import UsageError, writing
+from ....errors import UsageError
 from ....programs.assembly import assemble
 from ....programs.bundle.loader import ModelBundle
 from ....programs.bundle.writer import copy_bundle
@@ -34,7 +34,7 @@ from ....programs.spec_check import load_program_spec
 from ....programs.training.train import EstimatorName, train
 from ....settings import WorldSettings
 from ..contract import Note, Play, SimulatedWorld
-from ..program_folders import MODEL_FOLDER, SPEC_FILE, write_spec
+from ..program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_spec
 from .days import NewModel, RetrainedSimulation, ServedWorld, Taken
 from .figures import ReturnFigures
 
@@ -95,7 +95,7 @@ class RetrainedWorld(SimulatedWorld):
         robust, plain = _spec(ROBUST, choice, PROMISE, None), _spec(PLAIN, choice, PromiseTerms(), 0.0)
         specs: dict[str, Path] = {}
         for spec in (robust, plain):
-            _new_folder(folder / spec.program)
+            new_folder(folder / spec.program)
             specs[spec.program] = write_spec(folder / spec.program / SPEC_FILE, spec)
         loaded = load_program_spec(specs[ROBUST])
         with TemporaryDirectory(prefix="onward-") as data:
@@ -233,11 +233,3 @@ def _write_sample(path: Path, spec: ProgramSpec, seed: int, hardship: float) -> 
 
 def _model_folder(number: int) -> str:
     return f"{NAME}-{number}" if number else MODEL_FOLDER
-
-
-def _new_folder(folder: Path) -> None:
-    with writing(folder):
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            raise UsageError(f"{folder}: exists already, name another folder") from None

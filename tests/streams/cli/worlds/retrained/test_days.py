@@ -22,7 +22,8 @@ from onward.schemas.events import (
     Revalidation,
     Reward,
 )
-from onward.streams.cli.worlds.retrained.days import DAY_MS, NewModel, RetrainedSimulation, ServedWorld, Taken
+from onward.streams.cli.worlds.days import DAY_MS
+from onward.streams.cli.worlds.retrained.days import NewModel, RetrainedSimulation, ServedWorld, Taken
 
 NOW_MS = 100 * DAY_MS + 5
 MODELS = [NewModel(1, "m2", "/models/m2", "0" * 64)]
