@@ -501,7 +501,8 @@ class DemoSettings(WorldSettings):
         500,
         ge=1,
         le=1_000_000,
-        description="Applications of every program; with --world retrained its newcomers, 300 when absent.",
+        description="Applications of every program; with --world retrained and lender its newcomers, 300 and 250 when "
+        "absent.",
     )
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
@@ -520,8 +521,8 @@ class SimulateSettings(WorldSettings):
         1500,
         ge=0,
         le=100_000_000,
-        description="Applications of every program; 0: until stopped; with --world retrained its newcomers, 300 when "
-        "absent.",
+        description="Applications of every program; 0: until stopped; with --world retrained and lender its newcomers, "
+        "300 and 250 when absent.",
     )
     rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")
     programs: Path | None = Field(

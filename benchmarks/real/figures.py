@@ -18,10 +18,11 @@ import numpy as np
 
 from onward import load_program
 from onward.benchmarks.face import progress
-from onward.benchmarks.real.oracle import Oracle
-from onward.benchmarks.real.play import Play, Told, taken_of, told_of
+from onward.benchmarks.real.play import Play, told_of
 from onward.benchmarks.real.program import RealProgram
-from onward.benchmarks.real.settings import PROXY, SETTINGS, Setting
+from onward.benchmarks.real.settings import SETTINGS
+from onward.environments.lender import Oracle, Setting, Told, taken_of
+from onward.environments.lender.settings import PROXY
 
 IN_TIME = 400
 """By how many known outcomes a proxy is to be named."""
@@ -78,7 +79,7 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
         "no learning": reward(world.unlearned),
         "oracle": float(np.mean(best)),
         "none": 1.0 - len(taken) / len(told),
-        "stated minus true p": _mean([one.stated_help - one.help for one in taken]),
+        "stated minus true p": _mean([one.stated_help - one.help for one in taken if one.stated_help is not None]),
         "stated minus true e": _mean([one.stated_execution - one.execution for one in taken]),
         "rejected afterwards": _mean([float(not one.holds) for one in taken]),
     }

@@ -82,7 +82,8 @@ def test_the_commands_know_it_by_name(capsys):
             main([command, "--help"])
         assert "village: a few people" in " ".join(capsys.readouterr().out.split())
     assert main(["demo", "--world", "moon"]) == 2
-    assert "use one of competition, elicitation, options, people, retrained, shift, village" in capsys.readouterr().err
+    names = "competition, elicitation, lender, options, people, retrained, shift, village"
+    assert f"use one of {names}" in capsys.readouterr().err
 
 
 def test_people_of_a_file_do_not_live_there(capsys):

@@ -8,13 +8,10 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.benchmarks.real.equations import People
-from onward.benchmarks.real.play import repeated
-from onward.benchmarks.real.program import CHANGES, RealProgram
-from onward.benchmarks.real.settings import THINGS
-from onward.schemas.spec import Feature
-
-Floats = NDArray[np.float64]
+from ...schemas.spec import Feature
+from .equations import Floats, People
+from .lender import Lender
+from .settings import CHANGES, THINGS
 
 EXTENTS = np.arange(1, 9) / 8.0
 """The shares of the largest change that are tried."""
@@ -31,25 +28,23 @@ class Oracle:
     do with anything are left as they are.
     """
 
-    def __init__(self, program: RealProgram) -> None:
-        self._program, equations = program, program.equations
-        by_name = {feature.name: feature for feature in program.program.spec.features}
-        self._features = [by_name[column.name] for column in equations.columns]
+    def __init__(self, lender: Lender) -> None:
+        self._lender, equations = lender, lender.equations
         things = [
             [place for place, column in enumerate(equations.columns) if column.thing == thing]
             for thing in range(len(THINGS))
         ]
-        self._things = [columns for columns in things if self._features[columns[0]].may_change]
+        self._things = [columns for columns in things if lender.features[columns[0]].may_change]
         self._chosen, self._extents = _grid(len(self._things))
 
     def __call__(self, person: People) -> float:
         """The reward of one person's best option; 0 without one."""
         targets = self._targets(person)
-        carried = self._program.equations.carried(repeated(person, len(targets)), targets)
+        carried = self._lender.equations.carried(person.repeated(len(targets)), targets)
         rewards = carried.execution * carried.help
         best = np.argsort(-rewards, kind="stable")
         for some in np.array_split(best, range(ASKED, len(best), ASKED)):
-            holds = self._program.accepts(carried.columns[some])
+            holds = self._lender.accepts(carried.columns[some])
             if holds.any():
                 return float(rewards[some[holds.argmax()]])
         return 0.0
@@ -57,9 +52,9 @@ class Oracle:
     def _targets(self, person: People) -> Floats:
         """The options of a person, (P, K) in the units of the columns, but for those that change nothing."""
         own = person.columns[0]
-        most = np.array([_most(feature, value) for feature, value in zip(self._features, own, strict=True)])
+        most = np.array([_most(feature, value) for feature, value in zip(self._lender.features, own, strict=True)])
         deviations = np.array(
-            [self._program.equations.things[one.thing].deviation for one in self._program.equations.columns]
+            [self._lender.equations.things[one.thing].deviation for one in self._lender.equations.columns]
         )
         columns = [max(thing, key=lambda place: abs(most[place] / deviations[place])) for thing in self._things]
         targets = np.repeat(person.columns, len(self._chosen), axis=0)

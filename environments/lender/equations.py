@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onward.agents.sigmoid import sigmoid
+from ...agents.sigmoid import sigmoid
 
 Floats = NDArray[np.float64]
 Direction = Literal["none", "up", "down", "any"]
@@ -82,6 +82,10 @@ class People(NamedTuple):
     def only(self, chosen: NDArray[np.intp] | NDArray[np.bool_] | slice) -> People:
         """Some of them."""
         return People(*(part[chosen] for part in self))
+
+    def repeated(self, times: int) -> People:
+        """Each of them as many times."""
+        return People(*(np.repeat(part, times, axis=0) for part in self))
 
 
 class Carried(NamedTuple):

@@ -1,0 +1,36 @@
+"""A lender's world of structural equations that a program does not know: what it tells people there, and what is true.
+
+setting = Setting(measures=3, hidden="seen", approved_only=True)
+equations = setting.equations()
+write_history(file, equations, *history(setting, equations, random))
+lender = Lender(equations, spec.features, approves)                # of the program that is made of this file
+people = lender.newcomers(100, random)
+told = lender.told(people.only(slice(0, 1)), recourse.options)     # what is stated and what is true
+"""
+
+from .equations import Equations, Floats, People
+from .history import LABEL, history, write_history
+from .lender import Lender, Told, taken_of
+from .lives import Case, Report, what_follows
+from .oracle import Oracle
+from .settings import CHANGES, MEASURED, MEASURES, Setting
+
+__all__ = [
+    "CHANGES",
+    "LABEL",
+    "MEASURED",
+    "MEASURES",
+    "Case",
+    "Equations",
+    "Floats",
+    "Lender",
+    "Oracle",
+    "People",
+    "Report",
+    "Setting",
+    "Told",
+    "history",
+    "taken_of",
+    "what_follows",
+    "write_history",
+]
