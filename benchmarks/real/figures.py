@@ -79,10 +79,12 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
         "no learning": reward(world.unlearned),
         "oracle": float(np.mean(best)),
         "none": 1.0 - len(taken) / len(told),
-        "stated minus true p": _mean([one.stated_help - one.help for one in taken if one.stated_help is not None]),
         "stated minus true e": _mean([one.stated_execution - one.execution for one in taken]),
         "rejected afterwards": _mean([float(not one.holds) for one in taken]),
     }
+    stated = [one.stated_help - one.help for one in taken if one.stated_help is not None]
+    if stated or not taken:
+        found["stated minus true p"] = _mean(stated)
     intervals = [(one.help, *one.interval) for of_person in told for one in of_person if one.interval is not None]
     if not intervals:
         return found

@@ -12,15 +12,13 @@ from onward.environments.lender import LABEL, Lender, People, Setting, history, 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.worlds.lender.programs import approves, settled
+from onward.streams.cli.worlds.lender.programs import approves, settled, without_effects
 from onward.streams.programs.assembly import address_of, assemble
 from onward.streams.programs.program import Program
 from onward.streams.programs.training.train import train
 
 TRAINING, NEWCOMERS = range(2)
 """What people are drawn for."""
-_EFFECTS = re.compile(r"(?m)^(?:effects|computed):.*\n(?:  .*\n)*")
-"""The lines of a draft that say what follows from changes."""
 
 
 class RealProgram(Lender):
@@ -65,4 +63,4 @@ def as_played(drafted: str, setting: Setting) -> str:
     effects = f"effects:\n{told}" if told else ""
     for child in setting.followers:
         drafted = re.sub(rf"(?m)^(  - {{name: {child},.*mutable: )\w+", r"\1follows", drafted)
-    return settled(_EFFECTS.sub("", drafted)) + effects
+    return settled(without_effects(drafted)) + effects

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...agents.sigmoid import sigmoid
+from ...schemas.spec import Mutable
 
 Floats = NDArray[np.float64]
-Direction = Literal["none", "up", "down", "any"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Thing:
     name: str
     mean: float
     deviation: float
-    mutable: Direction = "none"
+    mutable: Mutable = "none"
     parents: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     hidden: float = 0.0
     noise: float = 1.0

@@ -63,9 +63,12 @@ class DayRun(Run, ABC):
 
     def _outcome(self, application: str, *, is_improved: bool, option: str | None) -> SimulationStep:
         """Report an outcome. The step is done when its fate has been read."""
-        event = Outcome(self.program, application, "improved" if is_improved else "not_improved", option)
-        outgoing = self._outgoing(event, f"outcome/{application}", application)
+        outgoing = self._outcome_event(application, is_improved=is_improved, option=option)
         return step_of(outgoing, fate_of(outgoing.id))
+
+    def _outcome_event(self, application: str, *, is_improved: bool, option: str | None) -> OutgoingEvent:
+        event = Outcome(self.program, application, "improved" if is_improved else "not_improved", option)
+        return self._outgoing(event, f"outcome/{application}", application)
 
     def _outgoing(self, event: Application | Outcome | Model, id: str, key: str) -> OutgoingEvent:
         # No two events of a program have one event time: it shows their order.

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from .....environments.lender import Case, Lender, People, Report, Setting, Told, taken_of, what_follows
 from .....environments.rounds import Scoreboard
-from .....schemas.events import Application
+from .....schemas.events import Application, Journaled
 from ..days import DayRun, DaysSimulation
 from ..simulation import SimulationStep
 
@@ -25,14 +26,21 @@ ARRIVAL_DAYS = 730
 """Newcomers apply evenly on the first of the days: those of the second year when outcomes of the first are known."""
 LAST_DAYS = 460
 """The days after that, until nearly all are reported."""
+WEEK_DAYS, WEEKLY_LOANS = 7, 8
+"""Every week the lender reports so many loans of its file, of people who have no recourse. Without them most partitions
+of the outcomes would stay empty for a year, and as workers send no ticks here, no window would close until then."""
 
 
 class ServedLender(NamedTuple):
-    """A program, its model, and its newcomers. ``recorder`` records what each rejected newcomer takes."""
+    """A program, its model, its newcomers, and whether each loan of its file was repaid.
+
+    ``recorder`` records what each rejected newcomer takes.
+    """
 
     program: str
     lender: Lender
     newcomers: People
+    loans: Sequence[bool]
     setting: Setting
     seed: int
     recorder: Scoreboard
@@ -69,6 +77,8 @@ class _Run(DayRun):
         self._due: defaultdict[int, list[Case | Report]] = defaultdict(list)
 
     def _today(self) -> Iterator[SimulationStep]:
+        if self._day % WEEK_DAYS == 0:
+            yield self._loans(self._day // WEEK_DAYS * WEEKLY_LOANS)
         for due in self._due.pop(self._day, ()):
             if isinstance(due, Case):
                 yield from self._arrive(due)
@@ -78,6 +88,22 @@ class _Run(DayRun):
         first, last = (min(-(-number * day // ARRIVAL_DAYS), number) for day in (self._day, self._day + 1))
         for newcomer in range(first, last):
             yield from self._arrive(Case(newcomer, 0, people.only(slice(newcomer, newcomer + 1))))
+
+    def _loans(self, first: int) -> SimulationStep:
+        """Report the loans from this one on. The step is done when all stand in the journal."""
+        loans = self._served.loans
+        events = [
+            self._outcome_event(f"{self._prefix}loan-{number}", is_improved=loans[number % len(loans)], option=None)
+            for number in range(first, first + WEEKLY_LOANS)
+        ]
+        missing = {event.id for event in events}
+
+        def is_over(event: Struct) -> bool:
+            if isinstance(event, Journaled):
+                missing.discard(event.id)
+            return not missing
+
+        return SimulationStep(events[-1].id, lambda: events, is_over)
 
     def _arrive(self, case: Case) -> Iterator[SimulationStep]:
         lender, columns = self._served.lender, case.person.columns
@@ -93,7 +119,7 @@ class _Run(DayRun):
             self._answered(case, lender.told(case.person, options))
 
     def _answered(self, case: Case, told: Sequence[Told]) -> None:
-        _, lender, _, setting, seed, recorder = self._served
+        _, lender, _, _, setting, seed, recorder = self._served
         taken = taken_of(told)
         if not case.returns:
             self.answers.told[case.newcomer] = told

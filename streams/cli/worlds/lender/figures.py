@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -34,9 +34,6 @@ LEGEND = (
     "1st, 2nd: halves of the newcomers, who apply in two years; outcomes are known about a year after a recourse",
     "it helps: whoever carries it out; better off: carried out, and it helped",
 )
-
-Stated = tuple[float | None, float]
-"""A probability of an option as it is stated and as it is."""
 
 
 class Pair(Struct, frozen=True):
@@ -144,34 +141,29 @@ class LenderFigures(Figures):
         }
         rows = [("rejected by the model", *halves)]
         rows += zip(NAMES, *(half.cells for half in halves.values()), strict=True)
-        plots = [self._plot("it helps who carries it out", _help), self._plot("it is carried out", _execution)]
+        plots = [self._plot("it helps who carries it out", "help"), self._plot("it is carried out", "execution")]
         return [Section("What was believed, and what was true", rows, [*self.conclusions(), *LEGEND], plots)]
 
     def conclusions(self) -> Sequence[str]:
         """A line for each program."""
-        answers = self._simulation.answers
-        return [_returns(policy, answers[program]) for program, policy in self._policies.items()]
+        return [
+            f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
+            for policy, one in self.own().lender.items()
+        ]
 
-    def _plot(self, title: str, pair: Callable[[Told], Stated]) -> Plot:
-        lines = [line for group, program in enumerate(self._policies) for line in self._lines(program, group, pair)]
+    def _plot(self, title: str, name: str) -> Plot:
+        lines = [line for group, program in enumerate(self._policies) for line in self._lines(program, group, name)]
         return Plot(f"{title}: mean of {MOVING} people", lines, "newcomer", highest=1.0)
 
-    def _lines(self, program: str, group: int, pair: Callable[[Told], Stated]) -> Iterator[Line]:
+    def _lines(self, program: str, group: int, name: str) -> Iterator[Line]:
         told = self._simulation.answers[program].told
         taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
-        for place, name in enumerate(("believed", "true")):
-            points = [(number, value) for number, one in taken.items() if (value := pair(one)[place]) is not None]
+        for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
+            values = [(number, getattr(one, attribute)) for number, one in taken.items()]
+            points = [(number, value) for number, value in values if value is not None]
             x, y = zip(*points, strict=True) if points else ((), ())
             means = [float(np.mean(y[max(0, end - MOVING) : end])) for end in range(1, len(y) + 1)]
-            yield Line(f"{self._policies[program]}, {name}", x, means, group, dotted=name == "true")
-
-
-def _help(option: Told) -> Stated:
-    return option.stated_help, option.help
-
-
-def _execution(option: Told) -> Stated:
-    return option.stated_execution, option.execution
+            yield Line(f"{self._policies[program]}, {kind}", x, means, group, dotted=kind == "true")
 
 
 def _figures(answers: Answers) -> ProgramFigures:
@@ -182,11 +174,6 @@ def _figures(answers: Answers) -> ProgramFigures:
         for is_first in (True, False)
     )
     return ProgramFigures(first, second, answers.returned, answers.rejected)
-
-
-def _returns(policy: str, answers: Answers) -> str:
-    returned, rejected = answers.returned, answers.rejected
-    return f"{policy}: of {returned} who came back with their option carried out, {rejected} were rejected again"
 
 
 def _mean(values: Sequence[float], number: int) -> float | None:

@@ -13,8 +13,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .....environments.lender import CHANGES, LABEL, MEASURED, MEASURES, Setting, history, write_history
+from .....environments.lender import (
+    CHANGES,
+    LABEL,
+    MEASURED,
+    MEASURES,
+    Floats,
+    People,
+    Setting,
+    history,
+    write_history,
+)
 from .....schemas.draft import draft_spec
+from .....schemas.draft.effects import NOBODY
 from .....schemas.draft.questions import Answers, Decisions
 from .....schemas.events import Value
 from .....schemas.specfile import load_spec
@@ -26,7 +37,7 @@ TOLD, PLAIN = "lender-told", "lender-plain"
 ESTIMATOR: EstimatorName = "random_forest"
 _RELATIONS = re.compile(r"(?m)^constraints:\n(?:  .*\n)+")
 """The lines of a draft that hold what is true of all rows. No column of these worlds limits another."""
-_EFFECTS = re.compile(r"(?m)^effects:.*\n(?:  .*\n)*")
+_EFFECTS = re.compile(r"(?m)^(?:effects|computed):.*\n(?:  .*\n)*")
 """Those that say what follows from changes."""
 
 
@@ -35,25 +46,32 @@ def make_programs(setting: Setting, folder: Path, seed: int) -> Mapping[str, Pat
 
     Raises ``UsageError`` when a folder exists already.
     """
-    equations = setting.equations()
-    people, labels = history(setting, equations, np.random.default_rng(seed))
-    specs: dict[str, Path] = {}
+    (people, labels), specs = file_of(setting, seed), dict[str, Path]()
     for name in (TOLD, PLAIN):
         own = new_folder(folder / name)
         file, specs[name] = own / f"{name}.csv", own / SPEC_FILE
-        write_history(file, equations, people, labels)
-        drafted = settled(drafted_spec(file, setting))
+        write_history(file, setting.equations(), people, labels)
+        drafted = settled(drafted_spec(file, setting, follows=name == TOLD))
         specs[name].write_text(drafted if name == TOLD else without_both(drafted), encoding="utf-8")
         train(file, load_spec(specs[name]), own / MODEL_FOLDER, estimator=ESTIMATOR, seed=seed)
     return specs
 
 
-def drafted_spec(file: Path, setting: Setting) -> str:
-    """The spec that is drafted of a file when what may change, and what then follows, is answered as the world is."""
+def file_of(setting: Setting, seed: int) -> tuple[People, Floats]:
+    """The people of the lender's file, and their labels (N,); NaN where nobody knows the label."""
+    return history(setting, setting.equations(), np.random.default_rng(seed))
+
+
+def drafted_spec(file: Path, setting: Setting, *, follows: bool) -> str:
+    """The spec that is drafted of a file when what may change is answered as the world is.
+
+    So is what then ``follows``; else the answer is that nothing does.
+    """
     equations = setting.equations()
     mutable = {column.name: equations.things[column.thing].mutable for column in equations.columns}
     first = [f"{thing}_{MEASURES[0]}" for thing in MEASURED]
-    answers = Answers(label={LABEL: 1}, mutable=mutable, effects={name: name for name in first})
+    effects = {name: name if follows else NOBODY for name in first}
+    answers = Answers(label={LABEL: 1}, mutable=mutable, effects=effects)
     return draft_spec(file, LABEL, Decisions(answers)).text
 
 
@@ -68,12 +86,17 @@ def settled(drafted: str) -> str:
     return f"{text}constraints: {{max_changes: {CHANGES}}}\n"
 
 
+def without_effects(text: str) -> str:
+    """A spec without what follows from changes."""
+    return _EFFECTS.sub("", text)
+
+
 def without_both(text: str) -> str:
     """A spec as settled, without what follows from changes and without rows that have no label.
 
     It learns by one reward, in the window of outcomes.
     """
-    text = _EFFECTS.sub("", text.replace(", missing: unlabelled}", "}"))
+    text = without_effects(text.replace(", missing: unlabelled}", "}"))
     text = re.sub(r"window: \{acted: .*\}", "window: {time: P400D}", text)
     return re.sub(r"choice: stages +#.*", "choice: residual", text)
 

@@ -6,6 +6,7 @@ both out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..contract import Note, Play, SimulatedWorld
 from ..program_folders import SPEC_FILE
 from .days import ARRIVAL_DAYS, LAST_DAYS, LenderSimulation, ServedLender
 from .figures import LenderFigures
-from .programs import PLAIN, TOLD, approves, make_programs
+from .programs import PLAIN, TOLD, approves, file_of, make_programs
 
 NAME = "lender"
 
@@ -92,11 +93,11 @@ class LenderWorld(SimulatedWorld):
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
         """The same newcomers in both programs."""
         assert self._newcomers is not None, "scoreboards come first"
+        labels, seed = file_of(self.setting, self.settings.seed)[1], self.settings.seed
+        loans = [bool(label) for label in labels.tolist() if not math.isnan(label)]
         served = [
-            ServedLender(
-                name, self._lenders[name], self._newcomers, self.setting, self.settings.seed, scoreboards[name]
-            )
-            for name in specs
+            ServedLender(name, lender, self._newcomers, loans, self.setting, seed, scoreboards[name])
+            for name, lender in self._lenders.items()
         ]
         simulation = LenderSimulation(served, prefix)
         return Play(simulation, LenderFigures(simulation, {name: self.policy_of(name) for name in specs}))

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from onward.environments.lender import MEASURED, Setting, taken_of
-from onward.schemas.events import NoRecourse, Recourse
+from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.schemas.specfile import load_spec
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
@@ -28,6 +28,7 @@ from onward.streams.outputs.decoder import EventDecoder
 from onward.streams.settings import BrokerSettings, DemoSettings
 from onward.streams.topics import Topics
 from onward.tests.streams.cli.test_demo import KEYS
+from onward.tests.support.installations import PATIENCE
 
 SEED, PEOPLE = 5, 20
 LENDER = ["--world", "lender", "--people", str(PEOPLE), "--seed", str(SEED)]
@@ -141,6 +142,23 @@ def test_the_same_seed_gives_the_same_figures(played, tmp_path, monkeypatch):
     assert [first[name] for name in names] == [again[name] for name in names]
 
 
+@pytest.mark.slow
+def test_the_simulator_plays_programs_that_are_there(played, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(LenderWorld, "setting", SETTING)
+    specs = ",".join(map(str, played.specs.values()))
+    worker = ["--spec", specs, "--state-dir", str(tmp_path / "state"), "--no-web"]
+    worker += ["--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
+    flags = ["simulate", *LENDER, "--programs", str(played.folder / "kept" / "programs"), "--web-port", "0", *PATIENCE]
+    with (
+        EmbeddedBroker(dict.fromkeys(NAMES, PARTITIONS)) as broker,
+        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), worker, tmp_path / "log"),
+    ):
+        assert main([*flags, "--brokers", broker.bootstrap]) == 0, capsys.readouterr().err
+    returned = played.summary["lender"]["plain"]["returned"]
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"plain: of {returned} who came back with their option carried out, ")
+
+
 def test_the_figures_are_those_of_the_answers_on_the_topics(played):
     summary, _, world, events = played
     people = world._newcomers
@@ -170,7 +188,14 @@ def test_the_figures_are_those_of_the_answers_on_the_topics(played):
 def test_everybody_who_comes_back_has_an_outcome_in_the_window(played):
     returned = sum(own["returned"] for own in played.summary["lender"].values())
     assert played.summary["fates"]["rewarded"] == returned > 0
-    assert played.summary["fates"]["late"] == played.summary["fates"]["dangling"] == 0
+    assert played.summary["fates"]["late"] == 0
+
+
+def test_loans_of_the_file_are_nobodys_recourse_and_let_time_pass_in_the_first_year(played):
+    dangling = [event for event in played.events if isinstance(event, Reward) and event.fate == "dangling"]
+    assert len(dangling) == played.summary["fates"]["dangling"]
+    weeks = [int(event.application.removeprefix("loan-")) // 8 for event in dangling]
+    assert set(range(12)) <= set(weeks), "given up on when the watermark has passed them"
 
 
 @pytest.mark.parametrize(
