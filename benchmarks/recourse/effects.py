@@ -1,7 +1,8 @@
 """The processor time of a rejected person in a program of which other features follow, beside the same without effects.
 
 The file, the model and the people are the same: four features have five others each that follow them. The spec tells
-the slopes and deviations of the data. The two programs take turns in processes of their own.
+the slopes and deviations of the data. In one program people may also change the children alone, in another these only
+follow, as drafts write it. The programs take turns in processes of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import onward
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cpu import TRAIN, printed, spent_by, with_policy
 from onward.benchmarks.recourse.figures import row
+from onward.schemas.spec import Mutable
 
 PARENTS, CHILDREN = 4, 5
 ROWS = 1500
@@ -30,27 +32,31 @@ AIM = 1.3
 """The processor time of a person beside that of the same program without effects, at most."""
 TITLE = "CPU of a rejected person of whom other features follow, a forest"
 PLAIN, FOLLOWED = "without effects", f"{PARENTS * CHILDREN} effects"
+ONLY = f"{FOLLOWED}, only following"
 
 
 def cpu_of_effects(people: int) -> Iterator[Row]:
-    """The microseconds of a person, without effects and with them, and their ratio beside the aim."""
+    """The microseconds of a person, without effects and with them, and their ratios beside the aim."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", onward.OnwardWarning)
         own = Path(folder)
-        table, plain, followed = own / "data.csv", own / "spec.yaml", own / "effects.yaml"
+        table, plain = own / "data.csv", own / "spec.yaml"
         _write(table)
         plain.write_text(with_policy(spec_text()))
-        followed.write_text(with_policy(spec_text(edges())))
+        specs = {PLAIN: (sys.executable, plain)}
+        for name, child in ((FOLLOWED, "any"), (ONLY, "follows")):
+            specs[name] = sys.executable, own / f"{child}.yaml"
+            specs[name][1].write_text(with_policy(spec_text(edges(), child)))
         printed([sys.executable, "-P", "-c", TRAIN, str(table), str(plain), str(own / "model"), KIND])
-        progress(f"{FOLLOWED}: {people} people are searched for, {2 * TURNS} times")
-        specs = {PLAIN: (sys.executable, plain), FOLLOWED: (sys.executable, followed)}
+        progress(f"{FOLLOWED}: {people} people are searched for, {3 * TURNS} times")
         found = spent_by(specs, table, people, TURNS)
     figures = {name: {"alone, mean": float(np.mean(own.alone)), "in blocks": own.block} for name, own in found.items()}
     for name, values in figures.items():
         for figure, value in values.items():
             yield row(TITLE, name, figure, value, "us")
-    for figure, value in figures[FOLLOWED].items():
-        yield row(TITLE, "ratio", figure, value / figures[PLAIN][figure], aim=AIM)
+    for name in (FOLLOWED, ONLY):
+        for figure, value in figures[name].items():
+            yield row(TITLE, f"ratio, {name}", figure, value / figures[PLAIN][figure], aim=AIM)
 
 
 def _names() -> list[tuple[str, list[str]]]:
@@ -83,10 +89,12 @@ def edges() -> Sequence[tuple[str, str]]:
     return [(parent, child) for parent, children in _names() for child in children]
 
 
-def spec_text(told: Sequence[tuple[str, str]] = ()) -> str:
-    """The spec of the drawn data, which tells these effects."""
-    names = [name for parent, children in _names() for name in (parent, *children)]
-    lines = [f"  - {{name: {name}, type: integer, bounds: [0, 100], mutable: any}}" for name in names]
+def spec_text(told: Sequence[tuple[str, str]] = (), child: Mutable = "any") -> str:
+    """The spec of the drawn data, which tells these effects, and how a ``child`` may change."""
+    mutable: dict[str, Mutable] = {}
+    for parent, children in _names():
+        mutable |= {parent: "any"} | dict.fromkeys(children, child)
+    lines = [f"  - {{name: {name}, type: integer, bounds: [0, 100], mutable: {way}}}" for name, way in mutable.items()]
     rest = ["label: {name: good}", "model: {manifest: model/manifest.json}"]
     known = f"slope: {SLOPE}, deviation: {DEVIATION}"
     effects = [f"  - {{from: {parent}, to: {child}, {known}}}" for parent, child in told]

@@ -149,10 +149,11 @@ def test_the_cpu_with_twenty_effects_is_beside_that_of_the_same_program_without(
     rows, _, _ = measured
     lines = {(line, figure): row for (title, line, figure), row in rows.items() if title == effects.TITLE}
     for figure in ("alone, mean", "in blocks"):
-        plain, followed, ratio = (lines[line, figure] for line in (effects.PLAIN, effects.FOLLOWED, "ratio"))
-        assert ratio.value == pytest.approx(followed.value / plain.value)
-        assert ratio.aim == 1.3
-        assert plain.value > 0.0
+        for name in (effects.FOLLOWED, effects.ONLY):
+            plain, followed, ratio = (lines[line, figure] for line in (effects.PLAIN, name, f"ratio, {name}"))
+            assert ratio.value == pytest.approx(followed.value / plain.value)
+            assert ratio.aim == 1.3
+            assert plain.value > 0.0
 
 
 def test_the_followed_program_differs_by_twenty_effects_alone():
@@ -160,3 +161,5 @@ def test_the_followed_program_differs_by_twenty_effects_alone():
     followed = parse_spec(effects.spec_text(effects.edges()).encode())
     assert len(followed.effects) == 20
     assert replace(followed, effects=()) == plain
+    only = parse_spec(effects.spec_text(effects.edges(), "follows").encode())
+    assert sum(feature.may_change for feature in only.features) == 4
