@@ -310,8 +310,8 @@ class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     default as the goal prefers. ``beta`` is how likely changes succeed: one with attainability a and difficulty d fails
     with probability exp(-beta a / d), and difficulties are learned from those who come back.
 
-    With a ``season`` a round is expected to have the places of the one so many rounds before, where nobody has
-    announced them: a round that had none then is expected to have none.
+    With a ``season`` a round has the places of the one so many rounds before, where nobody has announced them: after
+    one that had none it has none.
     """
 
     places: Annotated[int, Meta(ge=1, le=10**9)]

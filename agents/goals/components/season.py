@@ -22,9 +22,9 @@ class Ahead(NamedTuple):
 
 
 class Season:
-    """The places of the last ``length`` rounds, each of which are thought to come again after so many rounds.
+    """The places of the last ``length`` rounds, which come again after so many rounds where nobody announces others.
 
-    With a length of 0 nothing is thought to come again.
+    With a length of 0 none do.
 
     Examples
     --------
@@ -49,7 +49,8 @@ class Season:
         """The next ``horizon`` rounds with places after round ``number``; those ``announced`` are the first of all."""
         numbers, places, without = list[int](), list[int | None](), list[int]()
         for following in range(number + 1, number + 1 + horizon + LONGEST_PAUSE):
-            told = self._places(following, announced[following - number - 1 : following - number])
+            [told] = announced[following - number - 1 : following - number] or [None]
+            told = self.places(following) if told is None else told
             if told == 0 and len(without) < LONGEST_PAUSE:
                 without.append(following)
                 continue
@@ -59,9 +60,7 @@ class Season:
                 break
         return Ahead(tuple(numbers), tuple(places), tuple(without))
 
-    def _places(self, number: int, announced: Sequence[int | None]) -> int | None:
-        for told in announced:
-            if told is not None:
-                return told
+    def places(self, number: int) -> int | None:
+        """The places of a round by those of the last season; None where nothing is known of it."""
         known = int(self.last[number % len(self.last)]) if len(self.last) else UNKNOWN
         return None if known == UNKNOWN else known

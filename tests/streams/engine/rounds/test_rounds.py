@@ -486,7 +486,8 @@ def test_who_comes_back_in_a_pause_with_the_promised_score_keeps_the_promise(tmp
     assert (early.reason, early.target_score, early.until_round) == ("apply_again", low.target_score, 4)
     assert (low.rounds_without_places, early.rounds_without_places) == ((2, 3), (3,))
     assert early.valid_from == low.valid_from == format_time(START_MS + 3 * HOUR_MS)
-    assert early.detail.endswith("Do not apply before September 21, 2026: there are no places until then.")
+    assert "by September" not in early.detail, "the round ends on the day on which it begins"
+    assert early.detail.endswith("Do not apply before September 22, 2026: there are no places until then.")
     assert (tape.promises()["low"], tape.promises()["middle"]) == ("kept", "superseded")
     assert [(closed.places, closed.returned) for closed in tape.thresholds()] == [(2, 0), (0, 0), (0, 0), (2, 1)]
     # Of "low", who came too early, and of those who were turned down in pauses; "middle" has another one by then.
@@ -503,6 +504,22 @@ def test_in_a_season_a_pause_is_expected_again(tmp_path):
     tape.fold()
     answer = next(answer for answer in tape.answers() if answer.application == "low again")
     assert (answer.until_round, answer.rounds_without_places) == (5, (4,))
+
+
+@pytest.mark.parametrize(("announced", "places"), [({}, [2, 0, 3, 0, 3]), ({4: 1}, [2, 0, 3, 1, 3])])
+def test_in_a_season_a_round_has_the_places_that_people_were_told_unless_somebody_announces_others(
+    tmp_path, announced, places
+):
+    tape = story(tmp_path, season=2)
+    for number, given in {2: 0, 3: 3, **announced}.items():
+        tape.send("rounds", announcement(number, given), 11 * MINUTE_MS, f"r{number}")
+    for number in range(5):
+        for name, income in FOUR.items():
+            tape.applies_with(f"{name} {number}", closed_at(number), income)
+    tape.tick(closed_at(5))
+    tape.fold()
+    assert [closed.places for closed in tape.thresholds()] == places
+    assert [closed.accepted for closed in tape.thresholds()] == places
 
 
 def test_a_round_without_places_tells_nothing_of_the_score_that_is_needed(tmp_path):
@@ -698,6 +715,20 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
     assert [promise.success for promise in promised_by(ledger)] == [1.0]
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
+
+
+@pytest.mark.parametrize(("end", "day"), [("00", "September 23"), ("10", "September 23"), ("23", "September 22")])
+def test_the_day_by_which_to_apply_again_is_over_before_the_promise_is(tmp_path, end, day):
+    daily = {"round": "P1D", "start": f"2026-01-05T{end}:00:00Z", "horizon": 2}
+    tape = Story(Run({"loan": limited(daily, goal="fixed", goal_parameters={"score": 0.5})}, tmp_path))
+    first = round((int(end) * HOUR_MS - START_MS) % (24 * HOUR_MS))
+    tape.send("rounds", announcement(first / HOUR_MS, 0), 0, "r")
+    tape.applies_with("good", MINUTE_MS, 90)
+    tape.tick(first + FIVE + 1)
+    tape.fold()
+    [answer] = tape.answers()
+    assert answer.expires_at == format_time(START_MS + first + 48 * HOUR_MS)
+    assert f"Apply again as you are, by {day}, 2026." in answer.detail
 
 
 def test_who_has_exactly_the_next_goal_is_told_how_to_be_above_it(tmp_path):
