@@ -46,9 +46,9 @@ COME_AGAIN = frozenset({APPLY_AGAIN, APPLIED_TWICE})
 class NoWay(NamedTuple):
     """Why somebody gets no option.
 
-    ``nearest`` are the changes that came nearest. ``until`` is the day until which somebody may apply again as they
-    are, and ``since`` the one from which there are places, where there are none now. ``is_round`` says that the score
-    to reach is one of rounds to come.
+    ``nearest`` are the changes that came nearest. ``until`` is the last whole day, of UTC, on which somebody may apply
+    again as they are, and ``since`` the first one with places, where there are none now. ``is_round`` says that the
+    score to reach is one of rounds to come.
     """
 
     reason: str

@@ -93,8 +93,10 @@ def test_what_the_organisation_does_is_told_where_it_has_given_its_name():
 
 def test_who_need_only_come_again_reads_until_when():
     assert TEXTS.none(NoWay("apply_again", until=date(2026, 11, 30)))[1] == {
-        "de": "Ihre Zahlen sind schon gut genug. Stellen Sie bis 30. November 2026 denselben Antrag noch einmal.",
-        "en": "Your figures are good enough already. Apply again as you are, by November 30, 2026.",
+        "de": "Ihre Zahlen reichen in den nächsten Runden wahrscheinlich für einen Platz. "
+        "Stellen Sie bis 30. November 2026 denselben Antrag noch einmal.",
+        "en": "Your figures will probably win a place in the next rounds. "
+        "Apply again as you are, by November 30, 2026.",
     }
     assert "by" not in TEXTS.none(NoWay("apply_again"))[0]
     in_pause = NoWay("apply_again", until=date(2026, 12, 31), since=date(2026, 12, 7))
@@ -105,8 +107,8 @@ def test_without_words_a_reason_is_english_with_readable_names():
     detail, text = Texts(parse_spec(SPEC.encode())).none(NoWay("would_not_help", (MORE,)))
     assert text is UNSET
     assert detail == (
-        "We found changes. But they would probably not help you enough. This came nearest. Raise monthly income. "
-        "You can apply again when your figures have changed."
+        "We found changes. But we are not sure enough that they would help you. This came nearest. "
+        "Raise monthly income. You can apply again when your figures have changed."
     )
 
 
