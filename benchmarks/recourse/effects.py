@@ -44,7 +44,8 @@ def cpu_of_effects(people: int) -> Iterator[Row]:
         _write(table)
         plain.write_text(with_policy(spec_text()))
         specs = {PLAIN: (sys.executable, plain)}
-        for name, child in ((FOLLOWED, "any"), (ONLY, "follows")):
+        ways: Sequence[tuple[str, Mutable]] = ((FOLLOWED, "any"), (ONLY, "follows"))
+        for name, child in ways:
             specs[name] = sys.executable, own / f"{child}.yaml"
             specs[name][1].write_text(with_policy(spec_text(edges(), child)))
         printed([sys.executable, "-P", "-c", TRAIN, str(table), str(plain), str(own / "model"), KIND])
@@ -93,7 +94,8 @@ def spec_text(told: Sequence[tuple[str, str]] = (), child: Mutable = "any") -> s
     """The spec of the drawn data, which tells these effects, and how a ``child`` may change."""
     mutable: dict[str, Mutable] = {}
     for parent, children in _names():
-        mutable |= {parent: "any"} | dict.fromkeys(children, child)
+        mutable[parent] = "any"
+        mutable.update(dict.fromkeys(children, child))
     lines = [f"  - {{name: {name}, type: integer, bounds: [0, 100], mutable: {way}}}" for name, way in mutable.items()]
     rest = ["label: {name: good}", "model: {manifest: model/manifest.json}"]
     known = f"slope: {SLOPE}, deviation: {DEVIATION}"
