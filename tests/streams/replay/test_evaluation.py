@@ -404,3 +404,22 @@ def test_failures_that_are_known_later_than_successes_do_not_raise_what_is_expec
     # Nothing is known in the first half, so that half of the estimate is as wide as what is expected there is wrong.
     assert found.doubly_robust.error < 1.6 * found.snips.error
     assert found.doubly_robust.low < 0.1 < found.doubly_robust.high
+
+
+def test_a_success_of_one_option_counts_against_those_beside_it_once_all_before_are_known(tmp_path):
+    program = with_policy(exploring("posterior", "time", 1.0), options=2)
+    events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
+    options = next(one.options for one in events if isinstance(one, ReplayedStep) and one.options.number > 2)
+    first, *others = options.arm.tolist()
+    picked = tuple((arm, 2 / options.number) for arm in (first, others[0]))
+    evaluator = PolicyEvaluator(program, without_exploration(with_choice(program, "protoar", {})))
+    shards, steps = evaluator._shards, 50
+    for number in range(steps):
+        evaluator.step(ReplayedStep(0, number, options, picked, program.policy_version))
+        if number:
+            evaluator.close(ReplayedFate(0, number, 1.0, first, False))
+    # The first is still open.
+    assert len({row.wanted for row in shards[0].rows.values()}) == 1
+    evaluator.close(ReplayedFate(0, 0, 0.0, None, True))
+    evaluator.step(ReplayedStep(0, steps, options, picked, program.policy_version))
+    assert [option.expected < 0.1 for option in shards[0].rows[steps].taken] == [False, True]

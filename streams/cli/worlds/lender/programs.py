@@ -39,6 +39,8 @@ _RELATIONS = re.compile(r"(?m)^constraints:\n(?:  .*\n)+")
 """The lines of a draft that hold what is true of all rows. No column of these worlds limits another."""
 _EFFECTS = re.compile(r"(?m)^(?:effects|computed):.*\n(?:  .*\n)*")
 """Those that say what follows from changes."""
+_WINDOW = re.compile(r"window: \{acted: .*\}")
+_CHOICE = re.compile(r"choice: stages +#.*")
 
 
 def make_programs(setting: Setting, folder: Path, seed: int) -> Mapping[str, Path]:
@@ -97,8 +99,7 @@ def without_both(text: str) -> str:
     It learns by one reward, in the window of outcomes.
     """
     text = without_effects(text.replace(", missing: unlabelled}", "}"))
-    text = re.sub(r"window: \{acted: .*\}", "window: {time: P400D}", text)
-    return re.sub(r"choice: stages +#.*", "choice: residual", text)
+    return _CHOICE.sub("choice: residual", _WINDOW.sub("window: {time: P400D}", text))
 
 
 def approves(program: Program, rows: Sequence[Mapping[str, Value]]) -> NDArray[np.bool_]:

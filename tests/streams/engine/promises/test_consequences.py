@@ -7,11 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from onward.agents.promises.ball import SAFETY_FACTOR
 from onward.schemas.events import Application, Model, Option, PromiseChange, Recourse, Revalidation
+from onward.streams.engine.promises.promised_options import OpenOption, PromisedOptions, people_of
+from onward.streams.journal.entries import CaseKey
+from onward.streams.programs.bundle.loader import ModelBundle
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.tests.streams.engine.promises.stories import HOUR_MS, PROMISE
@@ -74,14 +79,12 @@ class NewModel:
         full = np.array([self.target_of(self.raises)])
         [short] = short_states(program, self.person, full)
         self.score = _between(short, full[0])
-        bundles = {
-            digest: replace(program.bundle, version=digest[:1], manifest_sha256=digest, model=model)
-            for digest, model in (
-                (program.bundle.manifest_sha256, MODEL),
-                ("2" * 64, SimpleNamespace(score=self.score)),
-            )
-        }
-        monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundles[sha256])
+        self.scores = {program.bundle.manifest_sha256: MODEL.score, "2" * 64: self.score}
+        monkeypatch.setattr(Program, "load", lambda _, manifest, sha256: self._bundle(sha256))
+
+    def _bundle(self, sha256: str) -> ModelBundle:
+        model = SimpleNamespace(score=self.scores[sha256])
+        return replace(self.program.bundle, version=sha256[:1], manifest_sha256=sha256, model=model)
 
     def target_of(self, option: Option) -> Array:
         """The encoded state (D,) of the person after an option."""
@@ -92,12 +95,13 @@ class NewModel:
         found = [one for each in self.tape.answers() for one in cast(Recourse, each).options]
         return [one for one in found if [change.feature for change in one.changes] == [feature]][-1]
 
-    def comes(self) -> None:
-        """Announce the model, and let everything that is open be asked."""
-        self.tape.send("models", Model("loan", "2", "memory", "2" * 64), 2 * HOUR_MS, "m-2")
+    def comes(self, version: int = 2) -> None:
+        """Announce the model, or a later one an hour later, and let everything that is open be asked."""
+        model = Model("loan", f"{version}", "memory", f"{version}" * 64)
+        self.tape.send("models", model, version * HOUR_MS, f"m-{version}")
         for number in range(80):
-            self.tape.tick(2 * HOUR_MS + number)
-        self.tape.fold("new model")
+            self.tape.tick(version * HOUR_MS + number)
+        self.tape.fold(f"model {version}")
 
     def ends(self) -> list[tuple[str, ...]]:
         """The status and reason of each end of the option that raises the income."""
@@ -109,18 +113,21 @@ class NewModel:
         return [one for one in self.tape.run.events("promises", PromiseChange | Revalidation) if type(one) is kind]
 
 
-def _between(short: Array, full: Array) -> LogisticScore:
-    """About the nearest model that rejects ``short`` (D,), and accepts ``full``."""
+def _between(short: Array, full: Array, before: LogisticScore = MODEL.score) -> LogisticScore:
+    """About the nearest model to the one ``before`` that rejects ``short`` (D,), and accepts ``full``."""
     point = np.append(short, 1.0)
-    parameters = np.append(MODEL.score.weights, MODEL.score.bias)
+    parameters = np.append(before.weights, before.bias)
     moved = parameters - 1.02 * (parameters @ point) / (point @ point) * point
     score = LogisticScore(moved[:-1], moved[-1])
     assert score(short[np.newaxis]).item() < 0.5 < score(full[np.newaxis]).item()
     return score
 
 
-def test_an_option_that_a_new_model_accepts_only_if_all_follows_is_replaced_by_one_that_holds(tmp_path, monkeypatch):
-    new = NewModel(tmp_path, monkeypatch)
+@pytest.mark.parametrize("options", [3, 1])
+def test_an_option_that_a_new_model_accepts_only_if_all_follows_is_replaced_by_one_that_holds(
+    tmp_path, monkeypatch, options
+):
+    new = NewModel(tmp_path, monkeypatch, options=options)
     # Of the state as told it would be certain that the model accepts it.
     told, promise = new.target_of(new.raises)[np.newaxis], new.program.promise
     assert promise.certified_distance(told, MODEL.score, 0.5) > promise.distance(MODEL.score, new.score)
@@ -135,6 +142,39 @@ def test_an_option_that_a_new_model_accepts_only_if_all_follows_is_replaced_by_o
     target = new.target_of(revised)[np.newaxis]
     short = short_states(new.program, new.person, target)
     assert (new.score(np.concatenate([target, short])) >= 0.5).all()
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_an_option_that_a_model_has_accepted_or_made_is_asked_again_where_a_later_one_rejects_who_gets_less(
+    tmp_path, monkeypatch, is_replaced
+):
+    new = NewModel(tmp_path, monkeypatch, options=1)
+    if not is_replaced:
+        new.scores["2" * 64] = LogisticScore(MODEL.score.weights, MODEL.score.bias + 1.0)
+    new.comes()
+    assert len(new.ends()) == is_replaced
+    full = new.target_of(new.option_of("income"))[np.newaxis]
+    [short] = short_states(new.program, new.person, full)
+    second = new.scores["2" * 64]
+    third = new.scores["3" * 64] = _between(short, full[0], second)
+    promise = new.program.promise
+    # Of the state as told it would be certain that this one accepts it too.
+    assert SAFETY_FACTOR * promise.certified_distance(full, second, 0.5) > promise.distance(second, third)
+    new.comes(3)
+    assert len(new.ends()) == is_replaced + 1
+
+
+def test_the_people_of_promises_stand_once_for_each_of_their_options(tmp_path, monkeypatch):
+    new = NewModel(tmp_path, monkeypatch)
+    rich = {**PERSON, "income": 22.0, "ratio": 0.18}
+    one, other = (
+        PromisedOptions(
+            CaseKey("loan", name), name, 0, 0, 0, msgspec.json.encode(row), (OpenOption("1", 0, b"", ""),) * n, 0.0
+        )
+        for name, row, n in (("a", PERSON, 1), ("b", rich, 3))
+    )
+    people = new.program.codec.encode_many([PERSON, rich])
+    assert np.array_equal(people_of(new.program, [one, other]), people[[0, 1, 1, 1]])
 
 
 @pytest.mark.parametrize("slope", [0.5, 0.3])

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from onward.environments.lender import MEASURED, Setting, taken_of
+from onward.schemas.effects import effects_of
 from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.schemas.specfile import load_spec
 from onward.streams.cli import main
@@ -128,7 +130,11 @@ def test_the_programs_are_drafted_and_differ_in_what_is_told(played):
     assert not plain.effects
     assert (told.policy.choice, plain.policy.choice) == ("stages", "residual")
     assert plain.policy.window.time == told.policy.window.outcome
-    assert told.features == plain.features
+    followers = {effect.to for effect in effects_of(told)}
+    for own, other in zip(told.features, plain.features, strict=True):
+        follows = own.name in followers
+        assert (own.mutable == "follows") is follows
+        assert replace(own, mutable=other.mutable, max_change=other.max_change) == other if follows else own == other
     files = [path.with_name(f"{name}.csv").read_text() for name, path in played.specs.items()]
     assert files[0] == files[1]
     assert files[0].count("\n") > SETTING.rows
