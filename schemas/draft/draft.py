@@ -134,8 +134,8 @@ def draft_spec(
         if feature.amounts is not None and name not in computed
     }
     effects = drafted_effects(numbers, {name: feature.direction for name, feature in features.items()}, decisions)
-    fixed = {name for name, feature in features.items() if not feature.direction.may_open}
     features |= {child: features[child].following(parent) for child, parent in effects.followed()}
+    fixed = {name for name, feature in features.items() if not feature.direction.may_open}
     closed = {name for name, feature in features.items() if feature.direction.mutable in ("none", "follows")}
     most = max(1, min(FEW_CHANGES, len(features) - len(closed) - 1))
     is_stuck = len(closed) == len(features)

@@ -147,3 +147,22 @@ def test_a_spec_without_effects_has_the_bytes_that_it_had():
     assert b"effects" not in document(replace(spec(), effects=(), computed={}))
     assert b"computed" not in document(replace(spec(), effects=(), computed={}))
     assert msgspec.json.decode(document(spec()))["computed"] == spec().computed
+
+
+def test_a_spec_whose_features_only_follow_lets_nobody_change_anything():
+    text = GOOD.replace("bounds: [0, 100], mutable: up", "bounds: [0, 100], mutable: follows")
+    text = text.replace(
+        "  - {name: savings, type: integer, bounds: [0, 100]}",
+        "  - {name: savings, type: integer, bounds: [0, 100], mutable: follows}",
+    )
+    text = text.replace("bounds: [0, 80]}", "bounds: [0, 80], mutable: none}")
+    text = text.replace("levels: [none, basic, high]}", "levels: [none, basic, high], mutable: none}")
+    text = text.replace("computed:", "  - [hours-per-week, income_3m]\ncomputed:")
+    found = parse_spec(text.encode())
+    assert isinstance(found, list)
+    assert [problem.message.split(":")[0] for problem in found] == ["no feature is mutable"]
+
+
+def test_what_is_computed_may_be_said_to_follow():
+    text = GOOD.replace("bounds: [0, 9], mutable: none", "bounds: [0, 9], mutable: follows")
+    assert not next(each for each in spec(text).features if each.name == "ratio").may_change

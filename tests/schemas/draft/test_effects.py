@@ -93,6 +93,19 @@ def test_what_follows_another_measure_is_changed_by_nobody_alone(file, alone):
     assert decisions.unused() == []
 
 
+@pytest.mark.parametrize("alone", ["any", "none"])
+def test_relations_hold_of_measures_that_only_follow(file, alone):
+    rows = list(csv.reader(file.read_text().splitlines()))
+    low, high = rows[0].index("income_3m"), rows[0].index("income_6m")
+    for row in rows[1:]:
+        row[low] = f"{float(row[high]) * (0.9 + float(row[low]) % 1 / 20):.2f}"
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    spec = spec_of(file, said({"income_3m": "income_12m"}, income_6m=alone, income_3m=alone))
+    assert [one.mutable for one in spec.features[:2]] == ["follows", "follows"]
+    assert ("income_3m", "income_6m") in spec.constraints.le
+
+
 def test_a_measure_whose_name_says_that_nothing_changes_it_follows_nothing_until_its_line_says_otherwise(file):
     file.write_text(file.read_text().replace("income_6m", "income_previous"))
     decisions = Decisions(
