@@ -81,7 +81,7 @@ def facts(happening: Happening) -> str:
         case NoRecourse(step=step, reason=reason, detail=detail) as none:
             owners = "; ".join(words for words in (none.scores, none.advice) if words is not UNSET)
             told = f"; for the owners: {owners}" if owners else ""
-            return f"{none.heading}: {detail or reason} (step {step}, {reason}){told}"
+            return f"{none.heading}: {detail or reason} (step {step}, {reason}){target_in_words(none)}{told}"
         case Question(number=number, model=model, expires_at=expires_at):
             return f"question {number}, model {model}, open until {expires_at}"
         case Answer(option=option, question=question):
@@ -136,12 +136,14 @@ def _end_of_options(change: PromiseChange, options: tuple[str, ...]) -> str:
     return f"{noun} {', '.join(options)} of {change.application}: {change.status}{by}{why}{replaced}"
 
 
-def target_in_words(recourse: Recourse) -> str:
-    """The promise of a recourse of a program with rounds."""
-    if recourse.target_score is UNSET:
+def target_in_words(answer: Recourse | NoRecourse) -> str:
+    """The promise of an answer of a program with rounds."""
+    if answer.target_score is UNSET or answer.until_round is UNSET:
         return ""
-    end = "" if recourse.expires_at is None else f", which ends {recourse.expires_at}"
-    return f", target score {recourse.target_score:.4g} up to round {recourse.until_round}{end}"
+    end = f", which ends {answer.expires_at}" if isinstance(answer.expires_at, str) else ""
+    without = answer.rounds_without_places or ()
+    pause = f", but for round {', '.join(map(str, without))} without places" if without else ""
+    return f", target score {answer.target_score:.4g} up to round {answer.until_round}{end}{pause}"
 
 
 def _answers(recourse: Recourse) -> str:

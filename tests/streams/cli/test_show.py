@@ -22,7 +22,7 @@ from onward.streams.records import TopicPartition
 from onward.streams.replay.history import Happening, History
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.questions import stories as asked
-from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
+from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
 from onward.tests.support.fixed_models import assembled
 from onward.tests.support.installations import TOPICS, Installation, read_events
 from onward.tests.support.pipeline import Run
@@ -98,6 +98,17 @@ def test_rounds_and_promises_are_told_in_words(tmp_path: Path, capsys: pytest.Ca
     settled = f" promise to low, target score {first.goal:.4g}: kept in round 2, by again with score "
     assert text.count(settled) == 2
     assert " a place in round 2: score " in text
+
+
+def test_rounds_without_places_are_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tape = story(tmp_path)
+    tape.send("rounds", announcement(2, 0), 0, "r")
+    for name, income in {"low": 25, "best": 45, "good": 40}.items():
+        tape.applies_with(name, MINUTE_MS, income)
+    tape.tick(HOUR_MS + 6 * MINUTE_MS)
+    tape.fold()
+    text = _told(tape, "low", capsys)
+    assert " up to round 3, which ends 2026-09-21T17:13:20.000Z, but for round 2 without places" in text
 
 
 def test_ends_of_options_are_told_in_words(
