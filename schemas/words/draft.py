@@ -82,9 +82,9 @@ def _without_verbs(spec: ProgramSpec, folder: Path) -> str:
 
 
 def _text(features: Iterable[Feature]) -> str:
-    """The words of all features that people may be asked to change one day; of many, of those that may change now."""
+    """The words of all features that people may be asked to change one day; of many, of those that may move now."""
     told = [feature for feature in features if not feature.protected]
-    for some in (told, [feature for feature in told if feature.may_change], list[Feature]()):
+    for some in (told, [feature for feature in told if feature.mutable != "none"], list[Feature]()):
         text = HEAD + "".join(map(_lines, some)) if some else HEAD.replace("features:", "features: {}")
         if len(text.encode()) <= MAX_WORDS_BYTES:
             return text

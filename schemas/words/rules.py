@@ -52,8 +52,9 @@ def _language(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vio
             for field, message in _value(own.value, locale):
                 yield ("features", name, "value", *field), message
     for feature in spec.features:
-        if feature.may_change and feature.name not in words.features:
-            yield ("features",), f"{feature.name} may change: give its name in this language"
+        if feature.mutable != "none" and feature.name not in words.features:
+            moves = "may change" if feature.may_change else "follows others"
+            yield ("features",), f"{feature.name} {moves}: give its name in this language"
 
 
 def _feature(own: FeatureWords, feature: Feature) -> Iterator[Violation]:

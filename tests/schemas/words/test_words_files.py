@@ -113,3 +113,11 @@ def test_a_program_may_replace_a_sentence(tmp_path):
     spec = load_spec(write(tmp_path, en=own)).spec
     assert isinstance(spec, ProgramSpec)
     assert "Call us on 01234 555 100." in Texts(spec).none(NoWay("out_of_reach"))[0]
+
+
+def test_what_only_follows_needs_a_name_too_since_people_are_told_that_it_moves(tmp_path):
+    savings = "  - {name: savings, type: integer, bounds: [0, 9000], mutable: follows}\nlabel:"
+    spec = NAMED.replace("label:", savings) + "effects: [[monthly_income, savings]]\n"
+    path = write(tmp_path, spec=spec, en=ENGLISH)
+    assert problems(path) == ["en.yaml:2: features: savings follows others: give its name in this language"]
+    assert load_spec(write(tmp_path, spec=spec, en=ENGLISH + "  savings: {name: Your savings}\n"))
