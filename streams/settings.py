@@ -528,7 +528,7 @@ class SimulateSettings(WorldSettings):
     programs: Path | None = Field(
         None,
         description="Write the program folders (spec, model) into this folder and end; a worker needs them. With "
-        "--world retrained a second run plays the programs that are there.",
+        "--world retrained or lender a second run plays the programs that are there.",
     )
     run_name: str | None = Field(
         None,

@@ -109,7 +109,7 @@ class DiCE:
                 row,
                 total_CFs=self._count,
                 desired_class=1,
-                features_to_vary=[feature.name for feature in self._frames.features if feature.mutable != "none"],
+                features_to_vary=[feature.name for feature in self._frames.features if feature.may_change],
                 permitted_range=self._ranges(row),
             ).cf_examples_list[0]
         except UserConfigValidationException:  # it found none
@@ -121,7 +121,7 @@ class DiCE:
         """Between which values the numbers of a person (1, F) may be."""
         ranges = {}
         for feature, (low, high) in zip(self._frames.features, self._ends, strict=True):
-            if feature.categories is None and feature.mutable != "none":
+            if feature.categories is None and feature.may_change:
                 own = float(person[feature.name].iloc[0])
                 most = _largest_change(feature, own)
                 ranges[feature.name] = [

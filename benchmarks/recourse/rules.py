@@ -31,7 +31,7 @@ def broken_rules(codec: FeatureCodec, person: Floats, target: Floats, max_change
 
 def _of_feature(feature: Feature, own: float, value: float) -> list[str]:
     """The rules that a changed feature breaks; a category has no order, so it can only be immutable."""
-    broken = ["immutable"] if feature.mutable == "none" else []
+    broken = [] if feature.may_change else ["immutable"]
     if feature.categories is not None:
         return broken
     if (feature.mutable == "up" and value < own) or (feature.mutable == "down" and value > own):

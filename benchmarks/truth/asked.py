@@ -53,7 +53,7 @@ def figures(trials: Trials, data: str) -> Iterator[Figure]:
 
 def _objectives(trials: Trials) -> Mapping[str, Objective]:
     codec, (rows, _) = trials.plain.codec, trials.plain.training
-    movable = np.array([feature.mutable != "none" for feature in codec.spec.features])
+    movable = np.array([feature.may_change for feature in codec.spec.features])
     cost = MixedCost(Columns(codec.feature_of, movable), rows[:1000], SAMPLES, 0)
     nu = trials.objective.nu
     return {"by cost": Objective(cost, nu), "that help": Objective(cost, nu, trials.improvement)}

@@ -33,7 +33,8 @@ from .yaml_text import flow_list, text
 
 HEAD = """\
 # Drafted from {file}: review every line before use, those marked undecided and guess first.
-# mutable: none for what a person cannot change; up, down or any for what they can; pii: true for personal data.
+# mutable: none for what a person cannot change; up, down or any for what they can; follows for what
+# moves by effects alone; pii: true for personal data.
 # What is undecided is closed: neither its values nor its name say that people can change it. Its comment says what it
 # holds. label.desired: undecided is refused until somebody writes the desired value.
 # bounds are the least and the largest value of the file, rounded outwards; an application outside them is refused.
