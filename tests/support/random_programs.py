@@ -32,6 +32,8 @@ from onward.streams.programs.space import space_of
 
 Row = dict[str, Any]
 
+ALONE: tuple[Mutable, ...] = ("none", "up", "down", "any")
+"""How a feature may change that follows no other."""
 SHARES = (0.0, 0.25, 0.5, 1.0)
 """The places of a number on its range: few, so that people and instances often agree in some features."""
 BOUNDS = ((0.0, 4.0), (-8.0, 8.0), (0.1, 0.5))
@@ -42,7 +44,7 @@ SMALL = {"memory": 8.0, "trees": 5.0}
 def any_feature(random: Random, number: int) -> Feature:
     """The first one is a number, which the model looks at."""
     name = f"f{number}"
-    mutable: Mutable = random.choice(get_args(Mutable) + ("any",) * 5)
+    mutable: Mutable = random.choice((*ALONE, *("any",) * 5))
     kind: FeatureType = random.choice(get_args(FeatureType)) if number else "continuous"
     if kind == "categorical":
         return Feature(name, kind, "none" if mutable == "none" else "any", categories=("a", "b", "c"))
