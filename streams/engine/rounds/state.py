@@ -232,14 +232,15 @@ class ProgramRounds(UnfinishedState, array_like=True):
     def begin_closing(self) -> None:
         """Start to close the earliest round that is expected: it has ended where a later one has.
 
-        What nobody has announced is as in the last season, as people were told, else as in the spec.
+        What nobody has announced is as in the last season, as people were told, else as in the spec. Where another
+        system gives the places, no season says how many.
         """
         end_ms = min(self.due)
         places = self.due.pop(end_ms)
         self.announced_ms = {other_ms: at_ms for other_ms, at_ms in self.announced_ms.items() if other_ms > end_ms}
         self.overdue = [other_ms for other_ms in self.overdue if other_ms != end_ms]
         number = self.last_number + 1 if self.calendar is None else self.calendar.round_of(end_ms)
-        if places is None:
+        if places is None and self.program.spec.decisions == "model":
             places = self.learners.goal.season.places(number)
         self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
         self.members = self.members_of(self.closing)

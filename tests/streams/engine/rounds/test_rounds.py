@@ -416,6 +416,17 @@ def test_a_threshold_is_estimated_from_decisions_that_others_make(tmp_path, appr
     assert {answer.application for answer in tape.answers()} == set(FOUR) - set(approved)
 
 
+def test_a_season_gives_no_places_where_another_system_does(tmp_path):
+    tape = story(tmp_path, decisions="external", season=2)
+    for number, approved in enumerate(((), ("best",), tuple(FOUR))):
+        for name, income in FOUR.items():
+            tape.applies_with(f"{name} {number}", closed_at(number), income)
+            tape.decides(f"{name} {number}", closed_at(number) + MINUTE_MS, name in approved)
+    tape.tick(closed_at(3))
+    tape.fold()
+    assert [(closed.places, closed.accepted) for closed in tape.thresholds()] == [(2, 0), (2, 1), (2, 4)]
+
+
 def test_who_is_rejected_with_the_score_of_somebody_approved_contradicts_a_threshold_there():
     scores, approved = np.array([0.4, 0.6, 0.6, 0.8]), np.array([False, True, False, True])
     assert ranking_of_decisions(scores, approved, ~approved).threshold == 0.8
@@ -712,7 +723,7 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
     [answer] = tape.answers()
     assert (answer.reason, answer.step) == ("apply_again", 0)
     assert (answer.until_round, answer.valid_from) == (2, format_time(START_MS + HOUR_MS))
-    assert str(answer).startswith("good: nothing need change until 2026-09-21: ")
+    assert str(answer).startswith("good: nothing need change until 2026-09-21 16:13 UTC: ")
     assert [promise.success for promise in promised_by(ledger)] == [1.0]
     assert rows(ledger, "SELECT step FROM shards") == [(1,)]
 
