@@ -311,6 +311,11 @@ def set_guarantee_words(in_words: GuaranteeWords) -> None:
     _guarantee_words = in_words
 
 
+def _minute(time: str) -> str:
+    """A time without its seconds. Its day alone would be too much: what ends as a day begins does not hold on it."""
+    return f"{time[:10]} {time[11:16]} UTC"
+
+
 def _followed(change: Change) -> str:
     """What follows from changes, in words."""
     now, to, unit = change.current, change.target, f" {change.unit}" if change.unit else ""
@@ -515,7 +520,7 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
 
     def __str__(self) -> str:
         count = len(self.options)
-        until = "" if self.expires_at is None else f" until {self.expires_at[:10]}"
+        until = "" if self.expires_at is None else f" until {_minute(self.expires_at)}"
         assumed = "of the kinds of people that the program assumes"
         satisfied = "" if self.satisfied is UNSET else f", easy enough for {self.satisfied:.0%} {assumed}"
         declined = self.answers is not UNSET and self.answers and not any(self.answers)
@@ -603,7 +608,7 @@ class NoRecourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="none")
 
     def __str__(self) -> str:
         if self.reason == APPLY_AGAIN:
-            until = f" until {self.expires_at[:10]}" if isinstance(self.expires_at, str) else ""
+            until = f" until {_minute(self.expires_at)}" if isinstance(self.expires_at, str) else ""
             return f"{self.application}: nothing need change{until}: {self.detail}"
         return f"{self.application}: {self.heading}: {self.detail or self.reason}"
 
@@ -619,7 +624,7 @@ class Question(Suggested, frozen=True, gc=False):
     >>> plans = (Change("debts", 6, 4),), (Change("income", 35, 52, "kEUR"),)
     >>> options = tuple(Option(str(n), plan, 0.2, 0.9, 1.0, str(n)) for n, plan in enumerate(plans, 1))
     >>> print(Question("loans", 0, "ada", 1, options, "2026-03-08T00:00:00.000Z", spec="ac13", model="v1"))
-    ada: which of these would be easier for you? (question 1, until 2026-03-08)
+    ada: which of these would be easier for you? (question 1, until 2026-03-08 00:00 UTC)
       1. lower debts from 6 to 4
       2. raise income from 35 to 52 kEUR
     """
@@ -638,7 +643,7 @@ class Question(Suggested, frozen=True, gc=False):
     def __str__(self) -> str:
         asks = (
             f"{self.application}: which of these would be easier for you? "
-            f"(question {self.number}, until {self.expires_at[:10]})"
+            f"(question {self.number}, until {_minute(self.expires_at)})"
         )
         return "\n".join([asks, *(f"  {option.id}. {option.actions}" for option in self.options)])
 

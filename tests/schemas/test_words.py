@@ -67,7 +67,7 @@ def test_a_promise_without_words_is_told_by_its_numbers():
 def test_a_recourse_says_until_when_it_holds():
     option = Option("0", (CHANGE,), 0.1, 0.9, 1.0)
     recourse = Recourse("loans", 0, "ada", 0, (option,), "linucb", "1", "s", "m", expires_at="2027-02-21T00:00:00.000Z")
-    assert str(recourse).startswith("ada: 1 way forward until 2027-02-21\n")
+    assert str(recourse).startswith("ada: 1 way forward until 2027-02-21 00:00 UTC\n")
 
 
 @pytest.mark.parametrize(
