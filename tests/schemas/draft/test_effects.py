@@ -89,7 +89,9 @@ def test_what_follows_another_measure_is_changed_by_nobody_alone(file, alone):
         ("follows", True),
         ("any", False),
     ]
-    assert "mutable: follows}  # guess: moves with income_12m" in draft_spec(file, "y", decisions).text
+    text = draft_spec(file, "y", decisions).text
+    assert "mutable: follows}  # guess: moves with income_12m" in text
+    assert "max_changes: 1" in text, "two features are left that people change"
     assert decisions.unused() == []
 
 
