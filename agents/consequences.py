@@ -21,12 +21,29 @@ Formula = Callable[[Sequence[Array]], Array]
 """The raw values (n,) of a feature from those of its parents, (n,) each; NaN where it has none."""
 
 
+class Strata(NamedTuple):
+    """S groups of people with slopes of their own: those whose encoded ``columns`` (c,) are one of the ``rows`` (S, c).
+
+    ``slopes`` and ``deviations`` (S, p) are those of a link's parents.
+    """
+
+    columns: Indices
+    rows: Array
+    slopes: Array
+    deviations: Array
+
+    def of(self, people: Array) -> Indices:
+        """The group of each of R people, (R,) from (R, D); S for nobody's."""
+        found = (people[:, np.newaxis, self.columns] == self.rows).all(axis=2)
+        return np.asarray(np.where(found.any(axis=1), found.argmax(axis=1), len(self.rows)))
+
+
 class Link(NamedTuple):
     """How the feature ``child`` follows its ``parents`` (p,), all of them numbers of features.
 
     It moves by ``slopes`` (p,), raw, for one unit of each parent, with the standard ``deviations`` (p,) between people,
-    and not beyond the lowest and highest raw value at which it ``stops``. One that is computed has a ``formula`` of its
-    parents instead.
+    and not beyond the lowest and highest raw value at which it ``stops``. The people of ``strata`` have slopes and
+    deviations of their own. One that is computed has a ``formula`` of its parents instead.
     """
 
     child: int
@@ -35,6 +52,7 @@ class Link(NamedTuple):
     deviations: Sequence[float] = ()
     formula: Formula | None = None
     stops: tuple[float, float] = (-math.inf, math.inf)
+    strata: Strata | None = None
 
 
 class Encoding(NamedTuple):
@@ -67,9 +85,10 @@ class Consequences:
 
     $$x'_j = x_j + a_j + \sum_p b_{pj} (x'_p - x_p)$$
 
-    where $a_j$ is what the person does. The sum is rounded to the digits of the feature, so that $a_j$ follows from
-    $x'$ exactly. Of a computed feature the sum is $f(x') - f(x)$, and $a_j$ is 0. Of one that stops, the sum leads no
-    farther than to its bounds, before the person does anything: so $a_j$ still follows from $x'$ and $x$ alone.
+    where $a_j$ is what the person does; people of some groups have slopes of their own, by what they were before. The
+    sum is rounded to the digits of the feature, so that $a_j$ follows from $x'$ exactly. Of a computed feature the sum
+    is $f(x') - f(x)$, and $a_j$ is 0. Of one that stops, the sum leads no farther than to its bounds, before the person
+    does anything: so $a_j$ still follows from $x'$ and $x$ alone.
 
     Parameters
     ----------
@@ -112,12 +131,12 @@ class Consequences:
         self._column = encoding.column[self.features]
         self._low, self._scale = (each[self._column, np.newaxis] for each in (encoding.low, encoding.scale))
         self._unit = 10.0 ** np.maximum(np.array(encoding.digits)[self.features], 0)[:, np.newaxis]
-        self._levels = list(_levels(self.links, place, self._unit))
+        self._all_levels = list(_levels(self.links, place, self._unit))
         moving = {each for link in self.links for each in (*link.parents, *([link.child] if link.formula else []))}
         self._moving = encoding.column[sorted(moving)]
         self._computed = [place[link.child] for link in self.links if link.formula is not None]
         self._child = np.array([place[link.child] for link in self.links], dtype=np.intp)
-        varying = [link.child for link in self.links if any(link.deviations)]
+        varying = [link.child for link in self.links if _varies(link)]
         self._varying = np.array([place[child] for child in varying], dtype=np.intp)
         self.varies = bool(varying)
         """Whether people differ in what follows."""
@@ -132,13 +151,13 @@ class Consequences:
             return states
         own, values = self._raw(people), self._raw(told)
         acted = told.T[self._column] != people.T[self._column]
-        self._carry(own, values, acted, self._levels)
+        self._carry(own, values, acted, self._levels(people))
         return self._encoded(told, own, values, ~acted)
 
     def actions(self, states: Array, people: Array) -> Array:
         """The rows (R, D) of people (R, D) who change alone what they do to be in the ``states`` (R, D)."""
         own, values = self._raw(people), self._raw(states)
-        return self._acted(states, people, own, self._done(own, values))
+        return self._acted(states, people, own, self._done(own, values, self._levels(people)))
 
     def told(self, states: Array, people: Array) -> Mask:
         """Which columns of ``states`` (R, D) differ from people's (R, D) by something that they do, (R, D)."""
@@ -148,7 +167,7 @@ class Consequences:
         """The states (R, D) after what people (R, D) do, of rows (R, D) that change alone what they do."""
         own, does = self._raw(people), self._raw(acted)
         values = does.copy()
-        for level in self._levels:
+        for level in self._levels(people):
             j = level.child
             values[j] = _rounded(does[j] + level.follows(own, values), level.unit)
         return self._encoded(acted, does, values, np.ones(values.shape, np.bool_))
@@ -159,7 +178,8 @@ class Consequences:
         if len(rows) < len(states):
             return self._examined_some(rows, states, people, lowest, highest)
         own, values = self._raw(people), self._raw(states)
-        done = self._done(own, values)
+        levels = self._levels(people)
+        done = self._done(own, values, levels)
         sound: Mask = np.asarray(~np.isnan(done).any(axis=0))
         for j in self._computed:
             sound &= done[j] == 0.0
@@ -168,7 +188,7 @@ class Consequences:
         within = (after >= lowest[feature, np.newaxis]) & (after <= highest[feature, np.newaxis])
         sound &= ((within | (moves == 0.0)) & ((does == 0.0) | (does * moves > 0.0))).all(axis=0)
         acted = self._acted(states, people, own, done)
-        return Examined(acted, self._shortened(states, own, values, done), sound)
+        return Examined(acted, self._shortened(states, own, values, done, levels), sound)
 
     def _examined_some(self, rows: Indices, states: Array, people: Array, lowest: Array, highest: Array) -> Examined:
         """The same where nothing follows but in these rows."""
@@ -186,13 +206,13 @@ class Consequences:
         """The numbers of the rows (R, D) in which something moves that others follow, or that is computed."""
         return np.flatnonzero((rows.T[self._moving] != people.T[self._moving]).any(axis=0))
 
-    def _shortened(self, states: Array, own: Array, values: Array, done: Array) -> Array:
+    def _shortened(self, states: Array, own: Array, values: Array, done: Array, levels: Sequence[_Level]) -> Array:
         if not self.varies:
             return states
         short = np.where(done != 0.0, values, own)
         moves = (values[self._varying] != own[self._varying]) & (done[self._varying] == 0.0)
         share = 1.0 / np.sqrt(np.maximum(moves.sum(axis=0), 1))
-        self._carry(own, short, done != 0.0, [level.shortened(share) for level in self._levels])
+        self._carry(own, short, done != 0.0, [level.shortened(share) for level in levels])
         return self._encoded(states, values, short, done == 0.0)
 
     def _raw(self, rows: Array) -> Array:
@@ -216,10 +236,14 @@ class Consequences:
             moved = _rounded(own[j] + level.follows(own, values), level.unit)
             values[j] = np.where(acted[j] | np.isnan(moved), values[j], moved)
 
-    def _done(self, own: Array, values: Array) -> Array:
+    def _levels(self, people: Array) -> Sequence[_Level]:
+        """The links in levels, with the slopes of people (R, D)."""
+        return [level.of(people) for level in self._all_levels]
+
+    def _done(self, own: Array, values: Array, levels: Sequence[_Level]) -> Array:
         """What people do, raw (K, R), who have ``own`` values (K, R) and will have ``values``; NaN if not defined."""
         done = _rounded(values - own, self._unit)
-        for level in self._levels:
+        for level in levels:
             j = level.child
             done[j] = _rounded(values[j] - own[j] - level.follows(own, values), level.unit)
         return done
@@ -235,7 +259,8 @@ class Consequences:
 class _Level(NamedTuple):
     """Features that follow others and not each other: their places ``child`` (c,) among K features.
 
-    ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer.
+    ``parents`` (c, p) are the places of those that they follow and ``slopes`` (c, p, 1) how, 0 where there are fewer;
+    (c, p, R) where they are those of R people, some of whom belong to the ``strata`` of a child.
     What follows ``stops`` at ``lowest`` and ``highest`` (c, 1), raw, infinite where nothing stops it.
     With a ``short`` (R,) each slope of a row is so many deviations nearer to 0, not beyond it. ``unit`` (c, 1) are the
     units in 1 to which raw values are rounded. One that is computed is alone, with a ``formula``.
@@ -250,7 +275,21 @@ class _Level(NamedTuple):
     highest: Array
     stops: bool
     formula: Formula | None
+    strata: Sequence[tuple[int, Strata]]
     short: Array | None = None
+
+    def of(self, people: Array) -> _Level:
+        """The same with the slopes and deviations of people (R, D)."""
+        if not self.strata:
+            return self
+        shape = (*self.parents.shape, len(people))
+        slopes, deviations = (np.broadcast_to(each, shape).copy() for each in (self.slopes, self.deviations))
+        for row, strata in self.strata:
+            group, p = strata.of(people), strata.slopes.shape[1]
+            own = np.flatnonzero(group < len(strata.rows))
+            slopes[row, :p, own] = strata.slopes[group[own]]
+            deviations[row, :p, own] = strata.deviations[group[own]]
+        return self._replace(slopes=slopes, deviations=deviations)
 
     def follows(self, own: Array, values: Array) -> Array:
         """By how much they follow, raw (c, R), rounded, of values (K, R) before and after; NaN if not defined."""
@@ -308,7 +347,12 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
     # To whole digits within the bounds.
     lowest, highest = np.ceil(lowest * own - ROUNDING) / own, np.floor(highest * own + ROUNDING) / own
     stops = not (np.isinf(lowest).all() and np.isinf(highest).all())
-    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, stops, links[0].formula)
+    strata = [(row, link.strata) for row, link in enumerate(links) if link.strata is not None]
+    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, stops, links[0].formula, strata)
+
+
+def _varies(link: Link) -> bool:
+    return any(link.deviations) or (link.strata is not None and bool(link.strata.deviations.any()))
 
 
 def _ordered(links: Sequence[Link]) -> Sequence[Link]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import isfinite
 
 from .computed import expression
+from .events import Value
 from .feature_rules import NUMERIC, Violation
 from .problems import did_you_mean
 from .spec import Effect, Feature, ProgramSpec
@@ -19,6 +20,27 @@ Edge = tuple[str, str]
 def effects_of(spec: ProgramSpec) -> tuple[Effect, ...]:
     """The effects of a spec, in its order; of a pair of names nothing more is known."""
     return tuple([each if isinstance(each, Effect) else Effect(*each) for each in spec.effects])
+
+
+def strata_of(spec: ProgramSpec) -> Mapping[str, tuple[Value, ...]]:
+    """By the names of features that divide people into groups in which slopes may differ, the values that do.
+
+    A group is one for good: nobody changes the feature, and it follows nothing. Nor is it protected, as what people are
+    told does not depend on that.
+    """
+    return {
+        feature.name: values
+        for feature in spec.features
+        if feature.mutable == "none" and not feature.protected and feature.name not in spec.computed
+        if len(values := few_values(feature)) > 1
+    }
+
+
+def few_values(feature: Feature) -> tuple[Value, ...]:
+    """The levels or categories of a feature, the two values of a flag, or none."""
+    if feature.type == "integer" and feature.bounds is not None and feature.bounds[1] - feature.bounds[0] == 1:
+        return int(feature.bounds[0]), int(feature.bounds[1])
+    return feature.values
 
 
 def effect_violations(spec: ProgramSpec) -> Iterator[Violation]:

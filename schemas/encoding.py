@@ -209,6 +209,14 @@ class FeatureCodec:
             return feature.values[round(code)]
         return round(code) if feature.type == "integer" else code
 
+    def encoded(self, index: int, value: Value) -> Vector:
+        """The encoded columns (c,) of one value of a feature."""
+        start = self._starts[index]
+        for table in self._tables:
+            if table.columns.start == start:
+                return np.asarray(table.encoded[table.codes[cast(str, value)]])
+        return np.array([(cast(float, value) - self.low[start]) / self.scale[start]])
+
     def changed_codes(self, people: Vector, targets: Vector) -> ChangedCodes:
         """The ``codes`` of n encoded targets (n, D) where they differ from encoded people (n, D)."""
         changed = np.logical_or.reduceat(people != targets, self._starts, axis=1)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
+from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from ...agents.consequences import Consequences, Encoding, Formula, Link
+from ...agents.consequences import Consequences, Encoding, Formula, Link, Strata
 from ...schemas.computed import Expression, expression
-from ...schemas.effects import effects_of
+from ...schemas.effects import effects_of, few_values
 from ...schemas.encoding import FeatureCodec
 from .bundle.manifest import FittedEffect
 from .effects import Fitted, effects_in_force
@@ -38,6 +40,7 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
             [effect.slope for effect in own],
             [effect.deviation for effect in own],
             stops=(spec.features[number[child]].bounds if child in stops else None) or NOWHERE,
+            strata=_strata(codec, own),
         )
         for child, own in followed.items()
     ]
@@ -48,6 +51,23 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
         return None
     columns = np.searchsorted(codec.feature_of, np.arange(len(spec.features)))
     return Consequences(links, Encoding(columns, codec.low, codec.scale, codec.digits))
+
+
+def _strata(codec: FeatureCodec, effects: Sequence[FittedEffect]) -> Strata | None:
+    """The groups of people in which the effects on one child differ; None where they do in none."""
+    strata = [{} if isinstance(effect.strata, UnsetType) else effect.strata for effect in effects]
+    by = next((effect.by for effect in effects if not isinstance(effect.by, UnsetType)), None)
+    index = next((place for place, feature in enumerate(codec.features) if feature.name == by), None)
+    if index is None:
+        return None
+    values = {str(value): codec.encoded(index, value) for value in few_values(codec.features[index])}
+    groups = [value for value in dict.fromkeys(chain.from_iterable(strata)) if value in values]
+    if not groups:
+        return None
+    of_groups = [[own.get(value, effect) for effect, own in zip(effects, strata, strict=True)] for value in groups]
+    slopes, deviations = np.array([[(each.slope, each.deviation) for each in own] for own in of_groups]).T
+    rows = np.array([values[value] for value in groups])
+    return Strata(np.flatnonzero(codec.feature_of == index), rows, slopes.T, deviations.T)
 
 
 def _formula(computed: Expression) -> Formula:

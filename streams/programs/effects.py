@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from ...schemas.effects import effects_of
 from ...schemas.spec import Effect, ProgramSpec
@@ -69,6 +70,11 @@ def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:
         source += f", stops at {ends[0]:g} and {ends[1]:g}" if effect.stops and ends is not None else ""
         line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, give or take {each.deviation:.2g} ({source})"
         yield line if each.deviation < abs(each.slope) else f"{line}: which way it goes is not sure of anybody"
+        if effect.slope is None and not isinstance(each.strata, UnsetType):
+            groups = (
+                f"{value} {own.slope:.4g}, give or take {own.deviation:.2g}" for value, own in each.strata.items()
+            )
+            yield f"  by {each.by}: {'; '.join(groups)}"
     if len(found) > MOST_SHOWN:
         yield f"and {len(found) - MOST_SHOWN} more effects, in the manifest"
 
@@ -89,4 +95,11 @@ def _known(effect: Effect, fitted: Mapping[tuple[str, str], FittedEffect]) -> Fi
     deviation = effect.deviation if effect.deviation is not None or other is None else other.deviation
     if slope is None or deviation is None:
         return None
-    return FittedEffect(effect.from_, effect.to, slope, deviation)
+    known = FittedEffect(effect.from_, effect.to, slope, deviation)
+    if effect.slope is not None or other is None or isinstance(other.strata, UnsetType):
+        return known
+    strata = {
+        value: replace(own, deviation=effect.deviation) if effect.deviation is not None else own
+        for value, own in other.strata.items()
+    }
+    return replace(known, by=other.by, strata=strata)

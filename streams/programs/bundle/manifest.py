@@ -92,13 +92,26 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class FittedSlope(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a feature follows another, raw, and how that differs between people."""
+
+    slope: float
+    deviation: float
+
+
 class FittedEffect(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """An effect of the spec as it was fitted: raw, in units of ``to`` for one unit of ``from``."""
+    """An effect of the spec as it was fitted: raw, in units of ``to`` for one unit of ``from``.
+
+    ``strata`` are the slopes of people with these values of the feature ``by``, where they differ. The others have the
+    ``slope``, which is that of all.
+    """
 
     from_: Name
     to: Name
     slope: float
     deviation: float
+    by: Name | UnsetType = UNSET
+    strata: dict[str, FittedSlope] | UnsetType = UNSET
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

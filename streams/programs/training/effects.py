@@ -2,8 +2,9 @@
 
 A slope is that of least squares of the child on all of its told parents together. Its deviation between people is the
 standard deviation of what the parents leave of the child, divided by that of the parent: at a correlation r with one
-parent it is |slope| sqrt(1/r^2 - 1). What the rows show is what goes together; an effect that they cannot show is told
-as a slope in the spec.
+parent it is |slope| sqrt(1/r^2 - 1). Where slopes differ between groups of people, these have their own
+(``strata.py``). What the rows show is what goes together; an effect that they cannot show is told as a slope in the
+spec.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ....schemas.computed import expression
 from ....schemas.draft.columns import Floats
 from ....schemas.draft.derived import rounding_of
-from ....schemas.effects import effects_of
+from ....schemas.effects import effects_of, strata_of
 from ....schemas.events import Value
 from ....schemas.spec import Effect, ProgramSpec
 from ....schemas.table import Table
 from ...errors import UsageError
-from ..bundle.manifest import FittedEffect
+from ..bundle.manifest import FittedEffect, FittedSlope
 from ..effects import AGAINST, BROKEN, UNDEFINED, effect_name, share
+from .strata import FEWEST, Strata, least_squares, strata_of_child
 
 Indices = NDArray[np.intp]
 
-FEWEST = 30
-"""Rows with all values from which slopes are fitted, for the first parent; each further one needs as many again."""
 MOST_BROKEN = 0.05
 """The largest share of rows that may break a formula: mistakes of entry are fewer. A column that breaks it more often
 was made in another way, and people would be promised a value that they will not have."""
@@ -64,7 +65,7 @@ def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> Fi
         parents.setdefault(effect.to, []).append(effect)
     for own in parents.values():
         with threadpool_limits(1):
-            fitted, against = _of_child(csv, own, table, rows)
+            fitted, against = _of_child(csv, spec, own, table, rows)
         found |= {(each.from_, each.to): each for each in fitted}
         metrics |= against
     ordered = tuple([found[effect.from_, effect.to] for effect in effects_of(spec)])
@@ -72,11 +73,11 @@ def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> Fi
 
 
 def _of_child(
-    csv: Path, effects: Sequence[Effect], table: Table, rows: Indices
+    csv: Path, spec: ProgramSpec, effects: Sequence[Effect], table: Table, rows: Indices
 ) -> tuple[list[FittedEffect], Mapping[str, float]]:
     """The effects on one child, and the fitted slopes of those whose own have the other sign."""
     names = [*(effect.from_ for effect in effects), effects[0].to]
-    numbers = _given(table, names, rows)
+    given, numbers = _given(table, names, rows)
     fault = _cannot_tell(names, numbers)
     if fault is not None:
         if any(effect.slope is None or effect.deviation is None for effect in effects):
@@ -84,10 +85,10 @@ def _of_child(
             raise UsageError(
                 f"{csv}: the effect {effect_name(lacking)} cannot be fitted: {fault}: give its `slope` and `deviation`"
             )
-        return [_told(effect, effect.slope or 0.0, 0.0) for effect in effects], {}
+        return [_told(effect, FittedSlope(effect.slope or 0.0, 0.0)) for effect in effects], {}
     centred = numbers - numbers.mean(axis=0)
     x, y, sd = centred[:, :-1], centred[:, -1], centred[:, :-1].std(axis=0)
-    slopes, errors = _least_squares(x, y)
+    slopes, errors = least_squares(x, y)
     against = {
         AGAINST + effect_name(effect): float(slope)
         for effect, slope, error in zip(effects, slopes, errors, strict=True)
@@ -96,15 +97,29 @@ def _of_child(
     is_open = np.array([effect.slope is None for effect in effects])
     slopes = np.array([effect.slope or 0.0 for effect in effects])
     if is_open.any():
-        slopes[is_open] = _least_squares(x[:, is_open], y - x @ slopes)[0]
+        slopes[is_open] = least_squares(x[:, is_open], y - x @ slopes)[0]
     deviations = (y - x @ slopes).std() / sd
-    found = zip(effects, slopes.tolist(), deviations.tolist(), strict=True)
-    return [_told(effect, slope, deviation) for effect, slope, deviation in found], against
+    strata = _strata(spec, table, given, numbers) if is_open.all() else None
+    found = enumerate(zip(effects, map(FittedSlope, slopes.tolist(), deviations.tolist()), strict=True))
+    return [_told(effect, slope, place, strata) for place, (effect, slope) in found], against
 
 
-def _told(effect: Effect, slope: float, deviation: float) -> FittedEffect:
-    own = deviation if effect.deviation is None else effect.deviation
-    return FittedEffect(effect.from_, effect.to, slope, own)
+def _strata(spec: ProgramSpec, table: Table, rows: Indices, numbers: Floats) -> Strata | None:
+    """The groups in which the slopes of a child differ, of the numbers (n, parents and the child) of these rows."""
+    features = {name: np.array([str(table.rows[row][name]) for row in rows]) for name in strata_of(spec) if len(rows)}
+    return strata_of_child(numbers[:, :-1], numbers[:, -1], features, len(features) * len(spec.effects))
+
+
+def _told(effect: Effect, slope: FittedSlope, place: int = 0, strata: Strata | None = None) -> FittedEffect:
+    """An effect as it was fitted, whose parent is at this place; a deviation of the spec counts."""
+
+    def kept(fitted: FittedSlope) -> FittedSlope:
+        return fitted if effect.deviation is None else replace(fitted, deviation=effect.deviation)
+
+    own = FittedEffect(effect.from_, effect.to, slope.slope, kept(slope).deviation)
+    if strata is None:
+        return own
+    return replace(own, by=strata.by, strata={name: kept(each[place]) for name, each in strata.groups.items()})
 
 
 def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
@@ -121,21 +136,11 @@ def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
     return None
 
 
-def _least_squares(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Slopes (k,) and their standard errors, of centred numbers (n, k) and (n,)."""
-    sd = x.std(axis=0)
-    slopes = np.linalg.lstsq(x / sd, y, rcond=None)[0] / sd
-    left = float(((y - x @ slopes) ** 2).sum()) / max(len(y) - x.shape[1] - 1, 1)
-    scaled = x / sd
-    errors = np.sqrt(left * np.diag(np.linalg.pinv(scaled.T @ scaled))) / sd
-    return slopes, errors
-
-
 def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str, float]]:
     """The shares of rows in which computed features are not what the spec says, where there are such rows."""
     for name, text in spec.computed.items():
         formula = expression(text)
-        numbers = _given(table, [*formula.names, name], np.arange(len(table.rows)))
+        _, numbers = _given(table, [*formula.names, name], np.arange(len(table.rows)))
         if not len(numbers):
             continue
         values, made = numbers[:, -1], formula(dict(zip(formula.names, numbers.T, strict=False)))
@@ -152,12 +157,13 @@ def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str,
         yield from ((kind + name, value) for kind, value in shares.items() if value)
 
 
-def _given(table: Table, names: Sequence[str], rows: Indices) -> Floats:
-    """The numbers (n, k) of these features in those of the rows that have them all."""
+def _given(table: Table, names: Sequence[str], rows: Indices) -> tuple[Indices, Floats]:
+    """Those of the rows that have all of these features, (n,), and the numbers of them, (n, k)."""
     kept = np.ones(len(rows), dtype=bool)
     for name in names:
         kept &= table.is_given(name)[rows]
-    return np.array([[_number(table.rows[row][name]) for name in names] for row in rows[kept]]).reshape(-1, len(names))
+    numbers = [[_number(table.rows[row][name]) for name in names] for row in rows[kept]]
+    return rows[kept], np.array(numbers).reshape(-1, len(names))
 
 
 def _number(value: Value) -> float:

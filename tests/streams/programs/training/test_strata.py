@@ -1,0 +1,165 @@
+"""Slopes that differ between groups of people: when they are told, and what they do."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onward
+from onward.environments.population import SPEC
+from onward.schemas.effects import strata_of
+from onward.schemas.encoding import FeatureCodec
+from onward.schemas.spec import Effect, Feature
+from onward.schemas.specfile import load_spec
+from onward.streams.programs.bundle.manifest import FittedEffect, FittedSlope
+from onward.streams.programs.consequences import consequences_of
+from onward.streams.programs.effects import effects_in_force, fitted_in_words
+from onward.streams.programs.training.strata import strata_of_child
+
+HOMES = np.array(["own", "rent", "other"])
+
+
+def drawn(seed: int, slopes: dict[str, float], rows: int = 600, noise: float = 1.0) -> tuple[np.ndarray, ...]:
+    draw = np.random.default_rng(seed)
+    x, home = draw.normal(0, 2, (rows, 1)), HOMES[draw.integers(0, len(slopes), rows)]
+    y = np.array([slopes[each] for each in home]) * x[:, 0] + 3.0 * (home == "rent") + draw.normal(0, noise, rows)
+    return x, y, home, draw.integers(0, 4, rows).astype(str)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.2, 2))
+def test_groups_whose_slopes_differ_have_their_own(seed: int, noise: float) -> None:
+    told = {"own": 0.9, "rent": 0.3, "other": -0.4}
+    x, y, home, other = drawn(seed, told, noise=noise)
+    strata = strata_of_child(x, y, {"other": other, "home": home}, 2)
+    assert strata is not None
+    assert strata.by == "home"
+    for name, slope in told.items():
+        [found] = strata.groups[name]
+        # Five standard errors of 200 rows.
+        assert abs(found.slope - slope) < 5 * noise / 2 / 190**0.5
+        assert found.deviation == pytest.approx(noise / 2, rel=0.3)
+
+
+def test_slopes_that_are_the_same_seldom_differ_by_chance():
+    # Also where groups are of unlike spread, of which the pooled deviation is none.
+    found = 0
+    for seed in range(400):
+        x, y, home, other = drawn(seed, {"own": 0.5, "rent": 0.5, "other": 0.5})
+        y = np.where(home == "own", y + 4 * np.random.default_rng(seed + 1000).normal(0, 1, len(y)), y)
+        found += strata_of_child(x, y, {"home": home, "other": other}, 2) is not None
+    # One in a thousand is told: three or more of 400 have a probability below .008.
+    assert found <= 2
+
+
+def test_a_group_of_few_rows_and_one_that_hardly_differs_have_the_slope_of_all():
+    x, y, home, _ = drawn(0, {"own": 0.9, "rent": 0.3}, rows=100)
+    few = np.where(np.arange(100) < 12, "few", home)
+    strata = strata_of_child(x, y, {"home": few}, 1)
+    assert strata is not None
+    assert sorted(strata.groups) == ["own", "rent"]
+    x, y, home, _ = drawn(0, {"own": 0.55, "rent": 0.5}, rows=20000)
+    assert strata_of_child(x, y, {"home": home}, 1) is None
+
+
+def test_who_is_in_a_group_is_for_good_and_nobody_is_told_by_a_protected_feature():
+    features = (
+        Feature("x", "continuous", bounds=(0, 9)),
+        Feature("flag", "integer", mutable="none", bounds=(0, 1)),
+        Feature("count", "integer", mutable="none", bounds=(0, 7)),
+        Feature("sex", "categorical", mutable="none", categories=("f", "m"), protected=True),
+        Feature("home", "categorical", mutable="any", categories=("own", "rent")),
+        Feature("job", "ordinal", mutable="none", levels=("none", "some", "much")),
+        Feature("late", "integer", mutable="none", bounds=(0, 1)),
+    )
+    spec = msgspec.structs.replace(onward_spec(), features=features, computed={"late": "x > 3"})
+    assert strata_of(spec) == {"flag": (0, 1), "job": ("none", "some", "much")}
+
+
+def onward_spec():
+    return load_spec(SPEC).spec
+
+
+FEATURES = (
+    Feature("x", "continuous", bounds=(0, 50)),
+    Feature("y", "continuous", bounds=(0, 99)),
+    Feature("home", "categorical", mutable="none", categories=("own", "rent", "other")),
+)
+FITTED = FittedEffect(
+    "x",
+    "y",
+    0.5,
+    0.0,
+    "home",
+    {"own": FittedSlope(2.0, 0.0), "rent": FittedSlope(1.0, 0.25), "gone": FittedSlope(9, 9)},
+)
+
+
+@pytest.mark.parametrize(
+    ("effect", "slopes", "deviations"),
+    [
+        (("x", "y"), [2.0, 1.0, 0.5], [0.0, 0.25, 0.0]),
+        (Effect("x", "y", deviation=0.1), [2.0, 1.0, 0.5], [0.1, 0.1, 0.1]),
+        (Effect("x", "y", slope=3.0), [3.0, 3.0, 3.0], [0.0, 0.0, 0.0]),
+    ],
+)
+def test_each_group_follows_by_its_own_slope(effect, slopes, deviations):
+    spec = msgspec.structs.replace(onward_spec(), features=FEATURES, effects=(effect,))
+    codec = FeatureCodec(spec)
+    consequences = consequences_of(codec, (FITTED,))
+    assert consequences is not None
+    people = codec.encode_many([{"x": 10.0, "y": 20.0, "home": home} for home in HOMES])
+    told = people.copy()
+    told[:, 0] += 4 / 50
+    states = consequences.after(told, people)
+    assert codec.codes(states)[:, 1].tolist() == [20 + 4 * slope for slope in slopes]
+    assert np.array_equal(consequences.actions(states, people), told)
+    examined = consequences.examined(states, people, codec.low, codec.low + codec.scale)
+    short = [20 + 4 * (slope - deviation) for slope, deviation in zip(slopes, deviations, strict=True)]
+    assert codec.codes(examined.short)[:, 1].tolist() == pytest.approx(short)
+    assert consequences.varies == any(deviations)
+
+
+def test_a_trained_program_tells_people_of_each_group_what_follows_for_them(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    home, income = HOMES[draw.integers(0, 2, 900)], draw.integers(10, 90, 900)
+    savings = np.rint(20 + np.where(home == "own", 0.9, 0.2) * income + draw.normal(0, 2, 900)).astype(int)
+    good = (income + savings + draw.normal(0, 8, 900) > 95).astype(int)
+    table = tmp_path / "people.csv"
+    with table.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["income", "savings", "home", "good"])
+        writer.writerows(zip(income, savings, home, good, strict=True))
+    (tmp_path / "spec.yaml").write_text(
+        """program: people
+features:
+  - {name: income, type: integer, bounds: [0, 100]}
+  - {name: savings, type: integer, bounds: [0, 200], mutable: follows}
+  - {name: home, type: categorical, categories: [own, rent], mutable: none}
+label: {name: good}
+model: {manifest: model/manifest.json}
+effects:
+  - [income, savings]
+policy: {objective: cost, options: 1}
+"""
+    )
+    manifest = onward.train(table, tmp_path / "spec.yaml", tmp_path / "model", estimator="logistic_regression")
+    spec = load_spec(tmp_path / "spec.yaml").spec
+    [effect] = manifest.effects
+    assert effect.by == "home"
+    lines = list(fitted_in_words(spec, manifest.effects))
+    assert lines[1].startswith("  by home: own 0.9")
+    assert "; rent 0.2" in lines[1]
+    assert effects_in_force(spec, manifest.effects) == (effect,)
+    people = [{"income": 30, "savings": 40, "home": each} for each in ("own", "rent")]
+    for person, answer in zip(people, onward.load_program(tmp_path / "spec.yaml").suggest(people), strict=True):
+        [option] = answer.options
+        [change], [follows] = option.changes, option.follows
+        slope = effect.strata[person["home"]].slope
+        assert follows.target == 40 + round(slope * (change.target - 30))
