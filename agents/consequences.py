@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array, Indices, Mask
+from .compiled import compiled
 from .rounding import ROUNDING
 
 Formula = Callable[[Sequence[Array]], Array]
@@ -131,7 +132,7 @@ class Consequences:
         self._column = encoding.column[self.features]
         self._low, self._scale = (each[self._column, np.newaxis] for each in (encoding.low, encoding.scale))
         self._unit = 10.0 ** np.maximum(np.array(encoding.digits)[self.features], 0)[:, np.newaxis]
-        self._all_levels = list(_levels(self.links, place, self._unit))
+        self._levels = list(_levels(self.links, place, self._unit))
         moving = {each for link in self.links for each in (*link.parents, *([link.child] if link.formula else []))}
         self._moving = encoding.column[sorted(moving)]
         self._computed = [place[link.child] for link in self.links if link.formula is not None]
@@ -151,13 +152,13 @@ class Consequences:
             return states
         own, values = self._raw(people), self._raw(told)
         acted = told.T[self._column] != people.T[self._column]
-        self._carry(own, values, acted, self._levels(people))
+        self._carry(own, values, acted, self._levels_of(people))
         return self._encoded(told, own, values, ~acted)
 
     def actions(self, states: Array, people: Array) -> Array:
         """The rows (R, D) of people (R, D) who change alone what they do to be in the ``states`` (R, D)."""
         own, values = self._raw(people), self._raw(states)
-        return self._acted(states, people, own, self._done(own, values, self._levels(people)))
+        return self._acted(states, people, own, self._done(own, values, self._levels_of(people)))
 
     def told(self, states: Array, people: Array) -> Mask:
         """Which columns of ``states`` (R, D) differ from people's (R, D) by something that they do, (R, D)."""
@@ -167,7 +168,7 @@ class Consequences:
         """The states (R, D) after what people (R, D) do, of rows (R, D) that change alone what they do."""
         own, does = self._raw(people), self._raw(acted)
         values = does.copy()
-        for level in self._levels(people):
+        for level in self._levels_of(people):
             j = level.child
             values[j] = _rounded(does[j] + level.follows(own, values), level.unit)
         return self._encoded(acted, does, values, np.ones(values.shape, np.bool_))
@@ -178,7 +179,7 @@ class Consequences:
         if len(rows) < len(states):
             return self._examined_some(rows, states, people, lowest, highest)
         own, values = self._raw(people), self._raw(states)
-        levels = self._levels(people)
+        levels = self._levels_of(people)
         done = self._done(own, values, levels)
         sound: Mask = np.asarray(~np.isnan(done).any(axis=0))
         for j in self._computed:
@@ -217,13 +218,12 @@ class Consequences:
 
     def _raw(self, rows: Array) -> Array:
         """The raw values (K, R) of encoded rows (R, D)."""
-        return _rounded(self._low + rows.T[self._column] * self._scale, self._unit)
+        return raw_values(np.ascontiguousarray(rows), self._column, self._low, self._scale, self._unit)
 
     def _encoded(self, rows: Array, before: Array, values: Array, where: Mask) -> Array:
         """Encoded rows (R, D) with these raw values (K, R), ``where`` they are others than ``before``."""
-        encoded, changed = rows.copy(), where & (values != before) & ~np.isnan(values)
-        own = np.where(changed, (values - self._low) / self._scale, rows.T[self._column])
-        encoded[:, self._column] = own.T
+        encoded = rows.copy()
+        encode(encoded, self._column, self._low, self._scale, before, values, where)
         return encoded
 
     def _carry(self, own: Array, values: Array, acted: Mask, levels: Sequence[_Level]) -> None:
@@ -236,9 +236,9 @@ class Consequences:
             moved = _rounded(own[j] + level.follows(own, values), level.unit)
             values[j] = np.where(acted[j] | np.isnan(moved), values[j], moved)
 
-    def _levels(self, people: Array) -> Sequence[_Level]:
+    def _levels_of(self, people: Array) -> Sequence[_Level]:
         """The links in levels, with the slopes of people (R, D)."""
-        return [level.of(people) for level in self._all_levels]
+        return [level.of(people) for level in self._levels]
 
     def _done(self, own: Array, values: Array, levels: Sequence[_Level]) -> Array:
         """What people do, raw (K, R), who have ``own`` values (K, R) and will have ``values``; NaN if not defined."""
@@ -273,7 +273,6 @@ class _Level(NamedTuple):
     unit: Array
     lowest: Array
     highest: Array
-    stops: bool
     formula: Formula | None
     strata: Sequence[tuple[int, Strata]]
     short: Array | None = None
@@ -295,20 +294,9 @@ class _Level(NamedTuple):
         """By how much they follow, raw (c, R), rounded, of values (K, R) before and after; NaN if not defined."""
         if self.formula is not None:
             return _rounded(self._computed(self.formula, own, values), self.unit)
-        total = np.zeros((len(self.child), own.shape[1]))
-        columns = zip(self.parents.T, self.slopes.swapaxes(0, 1), self.deviations.swapaxes(0, 1), strict=True)
-        for parent, slope, deviation in columns:
-            if self.short is not None:
-                slope = np.sign(slope) * np.maximum(np.abs(slope) - deviation * self.short, 0.0)
-            total += slope * (values[parent] - own[parent])
-        return self._stopped(own[self.child], _rounded(total, self.unit))
-
-    def _stopped(self, own: Array, moves: Array) -> Array:
-        """How far the ``moves`` (c, R) lead, of ``own`` values (c, R). Who is beyond a bound stays there."""
-        if not self.stops:
-            return moves
-        ends = np.clip(own + moves, np.minimum(self.lowest, own), np.maximum(self.highest, own))
-        return _rounded(ends - own, self.unit)
+        short = np.zeros(own.shape[1]) if self.short is None else self.short
+        ends = self.lowest, self.highest, self.unit
+        return linear_moves(own, values, self.child, self.parents, self.slopes, self.deviations, short, *ends)
 
     def _computed(self, formula: Formula, own: Array, values: Array) -> Array:
         parents = self.parents[0]
@@ -346,9 +334,8 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
     own = unit[child]
     # To whole digits within the bounds.
     lowest, highest = np.ceil(lowest * own - ROUNDING) / own, np.floor(highest * own + ROUNDING) / own
-    stops = not (np.isinf(lowest).all() and np.isinf(highest).all())
     strata = [(row, link.strata) for row, link in enumerate(links) if link.strata is not None]
-    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, stops, links[0].formula, strata)
+    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, links[0].formula, strata)
 
 
 def _varies(link: Link) -> bool:
@@ -370,3 +357,59 @@ def _ordered(links: Sequence[Link]) -> Sequence[Link]:
 
 def _rounded(values: Array, unit: NDArray[np.float64]) -> Array:
     return np.asarray(np.rint(values * unit) / unit)
+
+
+@compiled
+def raw_values(rows: Array, column: Indices, low: Array, scale: Array, unit: Array) -> Array:
+    """The raw values (K, R) of the columns (K,) of encoded rows (R, D), with what encodes them (K, 1)."""
+    values = np.empty((len(column), len(rows)))
+    for k in range(len(column)):
+        for r in range(len(rows)):
+            values[k, r] = np.rint((low[k, 0] + rows[r, column[k]] * scale[k, 0]) * unit[k, 0]) / unit[k, 0]
+    return values
+
+
+@compiled
+def encode(rows: Array, column: Indices, low: Array, scale: Array, before: Array, values: Array, where: Mask) -> None:
+    """Put raw values (K, R) into encoded rows (R, D), ``where`` (K, R) they are others than ``before`` and defined."""
+    for k in range(len(column)):
+        for r in range(len(rows)):
+            value = values[k, r]
+            if where[k, r] and value != before[k, r] and not np.isnan(value):
+                rows[r, column[k]] = (value - low[k, 0]) / scale[k, 0]
+
+
+@compiled
+def linear_moves(
+    own: Array,
+    values: Array,
+    child: Indices,
+    parents: Indices,
+    slopes: Array,
+    deviations: Array,
+    short: Array,
+    lowest: Array,
+    highest: Array,
+    unit: Array,
+) -> Array:
+    """By how much children (c,) follow, raw (c, R), of values (K, R) before and after.
+
+    Slopes and deviations are (c, p, R), or (c, p, 1) of everybody; of row r they are ``short[r]`` deviations nearer
+    to 0. Nothing leads beyond the ends (c, 1), but who is beyond them already stays there.
+    """
+    moves, alike = np.empty((len(child), own.shape[1])), slopes.shape[2] == 1
+    for c in range(len(child)):
+        for r in range(own.shape[1]):
+            group, total = 0 if alike else r, 0.0
+            for p in range(parents.shape[1]):
+                slope = slopes[c, p, group]
+                nearer = max(abs(slope) - deviations[c, p, group] * short[r], 0.0)
+                total += np.sign(slope) * nearer * (values[parents[c, p], r] - own[parents[c, p], r])
+            move, person = np.rint(total * unit[c, 0]) / unit[c, 0], own[child[c], r]
+            end = person + move
+            if end < min(lowest[c, 0], person):
+                move = np.rint((min(lowest[c, 0], person) - person) * unit[c, 0]) / unit[c, 0]
+            elif end > max(highest[c, 0], person):
+                move = np.rint((max(highest[c, 0], person) - person) * unit[c, 0]) / unit[c, 0]
+            moves[c, r] = move
+    return moves
