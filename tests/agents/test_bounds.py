@@ -24,6 +24,7 @@ from onward.agents.choices.components.every_set import best_of_every_set
 from onward.agents.choices.components.execution_kernels import best_option
 from onward.agents.choices.components.min_cost import expected_min_cost, gains, greedy, swaps
 from onward.agents.compiled import compiled
+from onward.agents.consequences import Consequences, Encoding, Link, Strata
 from onward.agents.costs import L1, Columns, Cost, MixedCost
 from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.causal_pairs import MOST_ORDERED
@@ -168,6 +169,19 @@ def order_many_changes() -> None:
     plan_order.with_room(4, 1.0, np.zeros((4, 2), dtype=np.intp), np.zeros((4, 3)), np.arange(4.0))
 
 
+def follow_changes() -> None:
+    """Features of one parent and of two, in levels, of everybody and of groups, with and without a stop."""
+    strata = Strata(np.array([3]), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.ones((2, 1)))
+    links = [Link(1, [0], [0.5], [0.1], stops=(0.0, 2.0), strata=strata), Link(2, [0, 1], [0.5, 1.0], [0.1, 0.0])]
+    consequences = Consequences(links, Encoding(np.arange(4), np.zeros(4), np.ones(4), [0] * 4))
+    for people in range(3):
+        rows = np.arange(4.0 * people).reshape(people, 4)
+        told = rows + np.array([9.0, 0.0, 0.0, 0.0])
+        states = consequences.after(told, rows)
+        consequences.examined(states, rows, np.zeros(4), np.full(4, 99.0))
+        consequences.of_actions(told, rows)
+
+
 def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     for seed in range(3):
         for generator in candidates.registry.values():
@@ -209,6 +223,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
     order_many_changes()
     walk_trees()
     extend_targets()
+    follow_changes()
     for name in registry:
         for instances in MANY:
             for seed in range(2):
