@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...schemas.effects import effects_of
 from ...schemas.spec import Effect, ProgramSpec
-from .bundle.manifest import FittedEffect
+from .bundle.manifest import FittedEffect, FittedSlope
 
 Fitted = tuple[FittedEffect, ...] | UnsetType
 BROKEN, UNDEFINED = "computed_broken: ", "computed_undefined: "
@@ -18,6 +18,8 @@ spec says, or nothing at all; the feature's name follows."""
 AGAINST = "effect_against: "
 """That of the slopes that were fitted where the spec's own have the other sign."""
 MOST_SHOWN = 10
+EXACT = 1e-9
+"""A deviation is that of rounding where it is a smaller share of the slope."""
 
 
 def effects_in_force(spec: ProgramSpec, fitted: Fitted) -> tuple[FittedEffect, ...]:
@@ -68,15 +70,20 @@ def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:
         effect, ends = told[each.from_, each.to], bounds.get(each.to)
         source = "as the spec says" if effect.slope is not None else "fitted"
         source += f", stops at {ends[0]:g} and {ends[1]:g}" if effect.stops and ends is not None else ""
-        line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, give or take {each.deviation:.2g} ({source})"
-        yield line if each.deviation < abs(each.slope) else f"{line}: which way it goes is not sure of anybody"
-        if effect.slope is None and not isinstance(each.strata, UnsetType):
-            groups = (
-                f"{value} {own.slope:.4g}, give or take {own.deviation:.2g}" for value, own in each.strata.items()
-            )
+        strata = {} if effect.slope is not None or isinstance(each.strata, UnsetType) else each.strata
+        line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, {_spread(each)} ({source})"
+        slopes: list[FittedEffect | FittedSlope] = [each, *strata.values()]
+        is_sure = any(own.deviation < abs(own.slope) for own in slopes)
+        yield line if is_sure else f"{line}: which way it goes is not sure of anybody"
+        if strata:
+            groups = [f"{value} {own.slope:.4g}, {_spread(own)}" for value, own in strata.items()]
             yield f"  by {each.by}: {'; '.join(groups)}"
     if len(found) > MOST_SHOWN:
         yield f"and {len(found) - MOST_SHOWN} more effects, in the manifest"
+
+
+def _spread(effect: FittedEffect | FittedSlope) -> str:
+    return f"give or take {effect.deviation if effect.deviation > EXACT * abs(effect.slope) else 0.0:.2g}"
 
 
 def share(value: float) -> str:

@@ -30,7 +30,7 @@ from ....schemas.table import Table
 from ...errors import UsageError
 from ..bundle.manifest import FittedEffect, FittedSlope
 from ..effects import AGAINST, BROKEN, UNDEFINED, effect_name, share
-from .strata import FEWEST, Strata, least_squares, strata_of_child
+from .strata import FEWEST, Groups, Strata, least_squares, strata_of_child
 
 Indices = NDArray[np.intp]
 
@@ -99,15 +99,20 @@ def _of_child(
     if is_open.any():
         slopes[is_open] = least_squares(x[:, is_open], y - x @ slopes)[0]
     deviations = (y - x @ slopes).std() / sd
-    strata = _strata(spec, table, given, numbers) if is_open.all() else None
+    features = _groups(spec, table, given) if is_open.all() else {}
+    strata = strata_of_child(x, y, slopes, features, len(features) * len(spec.effects))
     found = enumerate(zip(effects, map(FittedSlope, slopes.tolist(), deviations.tolist()), strict=True))
     return [_told(effect, slope, place, strata) for place, (effect, slope) in found], against
 
 
-def _strata(spec: ProgramSpec, table: Table, rows: Indices, numbers: Floats) -> Strata | None:
-    """The groups in which the slopes of a child differ, of the numbers (n, parents and the child) of these rows."""
-    features = {name: np.array([str(table.rows[row][name]) for row in rows]) for name in strata_of(spec) if len(rows)}
-    return strata_of_child(numbers[:, :-1], numbers[:, -1], features, len(features) * len(spec.effects))
+def _groups(spec: ProgramSpec, table: Table, rows: Indices) -> Mapping[str, Groups]:
+    """The groups of these rows, by each feature that may divide them; a row without a value is of none."""
+    groups = {}
+    for name, values in strata_of(spec).items():
+        number = {value: place for place, value in enumerate(values)}
+        own = np.array([number[table.rows[row][name]] for row in rows], dtype=np.intp)
+        groups[name] = Groups(np.where(table.is_given(name)[rows], own, -1), list(map(str, values)))
+    return groups
 
 
 def _told(effect: Effect, slope: FittedSlope, place: int = 0, strata: Strata | None = None) -> FittedEffect:

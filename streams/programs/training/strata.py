@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,21 @@ from scipy.special import chdtrc
 from ....schemas.draft.columns import Floats
 from ..bundle.manifest import FittedSlope
 
-Groups = NDArray[Any]
-"""The group of each of n rows, (n,), by its name."""
-
 FEWEST = 30
 """Rows from which slopes are fitted, for the first parent; each further one needs as many again."""
 CHANCE = 0.001
 """How probable it may be that slopes differ so by chance, where they do not; of all parents and features together."""
 LEAST_APART = 0.25
 """How far the slope of some group must be from that of all, as a share of it: less does not change what people do."""
+LEAST_ERROR = 0.01
+"""What a slope is off at least, as a share of the largest: some groups follow exactly."""
+
+
+class Groups(NamedTuple):
+    """The number of the group of each of n rows, (n,), or -1 for no group, and the names of the groups, in order."""
+
+    of: NDArray[np.intp]
+    names: Sequence[str]
 
 
 class Strata(NamedTuple):
@@ -39,54 +46,67 @@ class _Fit(NamedTuple):
     y: Floats
 
 
-def strata_of_child(x: Floats, y: Floats, features: Mapping[str, Groups], tests: int) -> Strata | None:
-    """The groups in which slopes differ, of numbers of the parents (n, p) and the child (n,); None where they do not.
+def strata_of_child(x: Floats, y: Floats, slopes: Floats, features: Mapping[str, Groups], tests: int) -> Strata | None:
+    """The groups in which slopes differ, of centred numbers of the parents (n, p) and the child (n,), or None.
 
-    Asked is each of some features, by Cochran's Q; of those that tell slopes apart counts the one that leaves least of
-    the child. What a group shows counts the less, the less sure it is beside how much groups differ, as in a model of
-    random effects. Groups of few rows have none of their own. ``tests`` are all that a program asks.
+    Asked is each of some features, by Cochran's Q, and how far its groups are from the ``slopes`` (p,) of all. Of those
+    that tell slopes apart counts the one with the least Bayesian information criterion. What a group shows counts the
+    less, the less sure it is beside how much groups differ, as in a model of random effects. Groups of few rows have
+    none of their own. ``tests`` are all that a program asks.
 
     References
     ----------
     Cochran, W. G. (1954). The combination of estimates from different experiments. Biometrics 10(1).
     DerSimonian, R. and Laird, N. (1986). Meta-analysis in clinical trials. Controlled Clinical Trials 7(3).
+    Schwarz, G. (1978). Estimating the dimension of a model. Annals of Statistics 6(2).
     """
     found: dict[str, tuple[float, Mapping[str, Sequence[FittedSlope]]]] = {}
+    left_by_all = y - x @ slopes
     for name, groups in features.items():
         fits = dict(_fits(x, y, groups))
-        if len(fits) > 1 and (slopes := _apart(list(fits.values()), tests)) is not None:
-            left = [own.y - own.x @ slope for own, slope in zip(fits.values(), slopes, strict=True)]
-            lost = sum(float(each @ each) for each in left) / sum(map(len, left))
-            told = zip(fits.items(), slopes, left, strict=True)
-            found[name] = lost, {group: _told(own, slope, rest) for (group, own), slope, rest in told}
+        own = _apart(list(fits.values()), slopes, tests) if len(fits) > 1 else None
+        if own is None:
+            continue
+        left = {number: fit.y - fit.x @ slope for (number, fit), slope in zip(fits.items(), own, strict=True)}
+        others = left_by_all[~np.isin(groups.of, list(fits))]
+        squares = sum(float(each @ each) for each in (others, *left.values()))
+        criterion = len(y) * math.log(max(squares, 1e-300)) + own.size * math.log(len(y))
+        told = zip(fits.items(), own, strict=True)
+        found[name] = (
+            criterion,
+            {groups.names[number]: _told(fit, slope, left[number]) for (number, fit), slope in told},
+        )
     if not found:
         return None
     by = min(found, key=lambda name: found[name][0])
     return Strata(by, found[by][1])
 
 
-def _fits(x: Floats, y: Floats, groups: Groups) -> Iterator[tuple[str, _Fit]]:
+def _fits(x: Floats, y: Floats, groups: Groups) -> Iterator[tuple[int, _Fit]]:
     """The fit of each group that has the rows for it, and of which all parents vary."""
-    for group in np.unique(groups):
-        rows = groups == group
+    for number in range(len(groups.names)):
+        rows = groups.of == number
         if rows.sum() < FEWEST * x.shape[1]:
             continue
         own = x[rows] - x[rows].mean(axis=0), y[rows] - y[rows].mean()
         if (own[0].std(axis=0) > 0).all():
-            yield str(group), _Fit(*least_squares(*own), *own)
+            yield number, _Fit(*least_squares(*own), *own)
 
 
-def _apart(fits: Sequence[_Fit], tests: int) -> Floats | None:
-    """The slopes (S, p) of groups of which some differ, drawn towards that of all; None where none does."""
+def _apart(fits: Sequence[_Fit], of_all: Floats, tests: int) -> Floats | None:
+    """The slopes (S, p) of groups of which some differ, drawn towards their mean; None where none does."""
     slopes, errors = (np.array(each) for each in zip(*((own.slopes, own.errors) for own in fits), strict=True))
-    weights = 1.0 / np.maximum(errors, 1e-9 * np.abs(slopes).max() + 1e-300) ** 2
-    mean = (weights * slopes).sum(axis=0) / weights.sum(axis=0)
-    q, degrees = (weights * (slopes - mean) ** 2).sum(axis=0), len(fits) - 1
+    variances = np.maximum(errors, LEAST_ERROR * np.abs(slopes).max(axis=0) + 1e-300) ** 2
+    weights, degrees = 1.0 / variances, len(fits) - 1
+    q = (weights * (slopes - np.average(slopes, axis=0, weights=weights)) ** 2).sum(axis=0)
     between = weights.sum(axis=0) - (weights**2).sum(axis=0) / weights.sum(axis=0)
-    variance = np.maximum(q - degrees, 0.0) / between
-    drawn = mean + (slopes - mean) * variance / (variance + 1.0 / weights)
-    differs = (chdtrc(degrees, q) * tests < CHANCE) & (np.abs(drawn - mean).max(axis=0) >= LEAST_APART * np.abs(mean))
-    return np.where(differs, drawn, mean) if differs.any() else None
+    among = np.maximum(q - degrees, 0.0) / between
+    mean = np.average(slopes, axis=0, weights=1.0 / (variances + among))
+    drawn = mean + (slopes - mean) * among / (among + variances)
+    differs = (chdtrc(degrees, q) * tests < CHANCE) & (
+        np.abs(drawn - of_all).max(axis=0) >= LEAST_APART * np.abs(of_all)
+    )
+    return np.where(differs, drawn, of_all) if differs.any() else None
 
 
 def _told(own: _Fit, slopes: Floats, left: Floats) -> Sequence[FittedSlope]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,52 +21,122 @@ from onward.schemas.specfile import load_spec
 from onward.streams.programs.bundle.manifest import FittedEffect, FittedSlope
 from onward.streams.programs.consequences import consequences_of
 from onward.streams.programs.effects import effects_in_force, fitted_in_words
-from onward.streams.programs.training.strata import strata_of_child
+from onward.streams.programs.training.strata import Groups, Strata, least_squares, strata_of_child
 
 HOMES = np.array(["own", "rent", "other"])
 
 
-def drawn(seed: int, slopes: dict[str, float], rows: int = 600, noise: float = 1.0) -> tuple[np.ndarray, ...]:
+def groups(of: np.ndarray, names: Sequence[str] = tuple(HOMES)) -> Groups:
+    return Groups(of, names)
+
+
+def found(x: np.ndarray, y: np.ndarray, features: dict[str, Groups]) -> Strata | None:
+    """What differs, beside the slope of all."""
+    x, y = x[:, np.newaxis] - x.mean(), y - y.mean()
+    return strata_of_child(x, y, least_squares(x, y)[0], features, len(features))
+
+
+def drawn(seed: int, slopes: Sequence[float], rows: int = 600, noise: float = 1.0) -> tuple[np.ndarray, ...]:
+    """The numbers of a parent and a child, the group of each row, and one of four that say nothing."""
     draw = np.random.default_rng(seed)
-    x, home = draw.normal(0, 2, (rows, 1)), HOMES[draw.integers(0, len(slopes), rows)]
-    y = np.array([slopes[each] for each in home]) * x[:, 0] + 3.0 * (home == "rent") + draw.normal(0, noise, rows)
-    return x, y, home, draw.integers(0, 4, rows).astype(str)
+    x, home = draw.normal(0, 2, rows), draw.integers(0, len(slopes), rows)
+    y = np.array(slopes)[home] * x + 3.0 * (home == 1) + draw.normal(0, noise, rows)
+    return x, y, home, draw.integers(0, 4, rows)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**31), st.floats(0.2, 2))
 def test_groups_whose_slopes_differ_have_their_own(seed: int, noise: float) -> None:
-    told = {"own": 0.9, "rent": 0.3, "other": -0.4}
+    told = [0.9, 0.3, -0.4]
     x, y, home, other = drawn(seed, told, noise=noise)
-    strata = strata_of_child(x, y, {"other": other, "home": home}, 2)
+    strata = found(x, y, {"other": groups(other, "abcd"), "home": groups(home)})
     assert strata is not None
     assert strata.by == "home"
-    for name, slope in told.items():
-        [found] = strata.groups[name]
+    assert list(strata.groups) == list(HOMES)
+    for name, slope in zip(HOMES, told, strict=True):
+        [own] = strata.groups[name]
         # Five standard errors of 200 rows.
-        assert abs(found.slope - slope) < 5 * noise / 2 / 190**0.5
-        assert found.deviation == pytest.approx(noise / 2, rel=0.3)
+        assert abs(own.slope - slope) < 5 * noise / 2 / 190**0.5
+        assert own.deviation == pytest.approx(noise / 2, rel=0.3)
 
 
-def test_slopes_that_are_the_same_seldom_differ_by_chance():
+def test_slopes_that_are_the_same_seldom_differ_by_chance() -> None:
     # Also where groups are of unlike spread, of which the pooled deviation is none.
-    found = 0
+    times = 0
     for seed in range(400):
-        x, y, home, other = drawn(seed, {"own": 0.5, "rent": 0.5, "other": 0.5})
-        y = np.where(home == "own", y + 4 * np.random.default_rng(seed + 1000).normal(0, 1, len(y)), y)
-        found += strata_of_child(x, y, {"home": home, "other": other}, 2) is not None
+        x, y, home, other = drawn(seed, [0.5, 0.5, 0.5])
+        y += 4 * (home == 0) * np.random.default_rng(seed + 1000).normal(0, 1, len(y))
+        times += found(x, y, {"home": groups(home), "other": groups(other, "abcd")}) is not None
     # One in a thousand is told: three or more of 400 have a probability below .008.
-    assert found <= 2
+    assert times <= 2
 
 
-def test_a_group_of_few_rows_and_one_that_hardly_differs_have_the_slope_of_all():
-    x, y, home, _ = drawn(0, {"own": 0.9, "rent": 0.3}, rows=100)
-    few = np.where(np.arange(100) < 12, "few", home)
-    strata = strata_of_child(x, y, {"home": few}, 1)
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("exact", [[0], [0, 1], [0, 1, 2]])
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_that_follow_exactly_are_told_apart_as_well(exact: list[int], seed: int) -> None:
+    slopes = [0.5, 0.5, 0.9]
+    x, _, home, _ = drawn(seed, slopes)
+    noise = np.where(np.isin(home, exact), 0.0, np.random.default_rng(seed + 1000).normal(0, 1, len(x)))
+    strata = found(x, np.array(slopes)[home] * x + noise, {"home": groups(home)})
     assert strata is not None
-    assert sorted(strata.groups) == ["own", "rent"]
-    x, y, home, _ = drawn(0, {"own": 0.55, "rent": 0.5}, rows=20000)
-    assert strata_of_child(x, y, {"home": home}, 1) is None
+    for number, (name, [own]) in enumerate(strata.groups.items()):
+        assert name == HOMES[number]
+        assert own.slope == pytest.approx(slopes[number], abs=0.01 if number in exact else 0.25)
+
+
+def test_an_unsure_group_is_drawn_towards_the_others_and_not_to_the_surest() -> None:
+    draw = np.random.default_rng(0)
+    home = np.repeat([0, 1, 2], [1000, 1000, 40])
+    x = draw.normal(0, 1, len(home))
+    y = np.array([0.5, 0.9, 0.9])[home] * x + draw.normal(0, 1, len(x)) * np.array([0.0, 1.0, 20.0])[home]
+    strata = found(x, y, {"home": groups(home)})
+    assert strata is not None
+    [[sure], [other], [unsure]] = strata.groups.values()
+    assert sure.slope == pytest.approx(0.5, abs=0.01)
+    assert other.slope == pytest.approx(0.9, abs=0.1)
+    # Its own slope is off by some 3, and the mean of the others is 0.7.
+    assert 0.5 < unsure.slope < 0.95
+
+
+def test_a_group_of_few_rows_and_one_that_hardly_differs_have_the_slope_of_all() -> None:
+    x, y, home, _ = drawn(0, [0.9, 0.3], rows=100)
+    strata = found(x, y, {"home": groups(np.where(np.arange(100) < 12, 2, home))})
+    assert strata is not None
+    assert list(strata.groups) == ["own", "rent"]
+    x, y, home, _ = drawn(0, [0.55, 0.5], rows=20000)
+    assert found(x, y, {"home": groups(home)}) is None
+
+
+def test_how_far_a_group_is_counts_from_the_slope_of_all() -> None:
+    # The group that follows almost exactly is the mean of groups, and far from what everybody has together.
+    draw = np.random.default_rng(0)
+    home = np.repeat([0, 1], [900, 300])
+    x = draw.normal(0, np.array([10.0, 1.0])[home])
+    y = np.array([0.86, 0.62])[home] * x + draw.normal(0, 1, len(x)) * np.array([1.0, 0.01])[home]
+    strata = found(x, y, {"home": groups(home)})
+    assert strata is not None
+    assert strata.groups["rent"][0].slope == pytest.approx(0.62, abs=0.02)
+
+
+def test_of_two_features_counts_the_one_that_explains_more_of_all_rows() -> None:
+    draw = np.random.default_rng(0)
+    half, town = draw.integers(0, 2, 1000), np.repeat(np.arange(27), [40, 40, *[37] * 24, 32])
+    x = draw.normal(0, 1, 1000)
+    y = np.where(half == 0, 0.2, 0.9) * x + draw.normal(0, 0.3, 1000) + np.where(town < 2, 0.6, 0.0) * x
+    towns = Groups(town, [f"t{number}" for number in range(27)])
+    strata = found(x, y, {"town": towns, "half": groups(half)})
+    assert strata is not None
+    assert strata.by == "half"
+
+
+def test_a_row_that_lacks_the_group_is_of_none() -> None:
+    x, y, home, _ = drawn(0, [0.9, 0.3])
+    strange = np.arange(600) < 150
+    y = np.where(strange, -5.0 * x, y)
+    strata = found(x, y, {"home": groups(np.where(strange, -1, home))})
+    assert strata is not None
+    assert strata.groups["own"][0].slope == pytest.approx(0.9, abs=0.2)
 
 
 def test_who_is_in_a_group_is_for_good_and_nobody_is_told_by_a_protected_feature():
@@ -136,12 +207,14 @@ def test_a_trained_program_tells_people_of_each_group_what_follows_for_them(tmp_
         writer = csv.writer(stream)
         writer.writerow(["income", "savings", "home", "good"])
         writer.writerows(zip(income, savings, home, good, strict=True))
+        # Whose home is not given has another slope, and teaches neither group.
+        writer.writerows([each, 200 - 2 * each, "", 0] for each in range(10, 90))
     (tmp_path / "spec.yaml").write_text(
         """program: people
 features:
   - {name: income, type: integer, bounds: [0, 100]}
   - {name: savings, type: integer, bounds: [0, 200], mutable: follows}
-  - {name: home, type: categorical, categories: [own, rent], mutable: none}
+  - {name: home, type: categorical, categories: [own, rent], mutable: none, missing: rent}
 label: {name: good}
 model: {manifest: model/manifest.json}
 effects:
