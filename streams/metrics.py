@@ -21,7 +21,7 @@ from prometheus_client import (
 )
 
 from .. import __version__
-from .engine.counts import COUNTS
+from .engine.observations import HOUR, MINUTE, OBSERVATIONS
 from .histogram import ManyHistogram
 
 
@@ -38,10 +38,6 @@ class Declared(NamedTuple):
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
-MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
-DELAY_DAYS = (1.0, 3.0, 7.0, 14.0, 30.0, 60.0, 90.0, 180.0, 365.0)
-DELAY_SECONDS = (1.0, 10.0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, *(days * DAY for days in DELAY_DAYS))
-DELAY_STEPS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10_000.0)
 CHUNK_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CHUNK_RECORDS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
 SNAPSHOT_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, MINUTE, 5 * MINUTE)
@@ -94,20 +90,8 @@ def _many(text: str, buckets: tuple[float, ...], label: str) -> ManyHistogram:
 class Metrics:
     """Every metric of a worker, by its name without ``onward_``. Units are in the names: seconds, records, steps.
 
-    ``counts`` are what the engine does, by the name of its count.
+    ``counts`` and ``histograms`` are what the engine observes, by the name of the observation.
     """
-
-    # Three sums for each tenth of the execution probability, so that their ratios are means over any time.
-    predicted_executions = _counter(
-        "Sum of the execution probabilities of options whose reward is known.", "program", "decile"
-    )
-    observed_rewards = _counter("Sum of the rewards of these options.", "program", "decile")
-    resolved_options = _counter("Options whose reward is known.", "program", "decile")
-
-    # Programs whose learner learns by stages only.
-    known_acting = _counter("People of whom it became known whether they acted.", "program")
-    stated_acting = _counter("Sum of the probabilities with which they were thought to act.", "program")
-    seen_acting = _counter("Those of them who were seen to act.", "program")
 
     # Programs whose learner expects rewards only. Three sums, so that those of several workers can be added.
     recent_outcomes = _gauge(
@@ -121,35 +105,13 @@ class Metrics:
     feature_omega_sd = _gauge("Standard deviation of omega.", "program", "feature")
     feature_difficulty = _gauge("How many times as hard as assumed a feature's changes are.", "program", "feature")
 
-    # Programs with an ``audit: true`` only. Sums, so that their ratios are means over any time.
-    audited_people = _counter(
-        "Rejected people, by their value of a feature with `audit: true`, or `not given`.",
-        "program",
-        "feature",
-        "group",
-    )
-    audited_recourses = _counter("Those of them who got an option.", "program", "feature", "group")
-    audited_cost = _counter("Sum of the costs of their easiest options.", "program", "feature", "group")
-    audited_satisfied = _counter(
-        "Sum of the shares of sampled people whom their options satisfy; 0 where costs are not sampled.",
-        "program",
-        "feature",
-        "group",
-    )
-
-    # Programs that ask only. Sums of regrets, so that their ratios are means over any time.
+    # Programs that ask only.
     open_questions = _gauge(
         "Questions that wait for an answer, by how long ago the person was asked first: an hour, a day or a week "
         "at most, or older.",
         "program",
         "age",
     )
-    regrets = _counter("People who were asked, and have picked an option of their recourse.", "program")
-    regrets_told = _counter("Sum of the regrets of their recourses, in units of cost.", "program")
-    regrets_seen = _counter("Sum of what these regrets are expected to be since the option was picked.", "program")
-
-    outcome_delay_seconds = _many("Event time from a recourse to its outcome.", DELAY_SECONDS, "program")
-    outcome_delay_steps = _many("Answers given between a recourse and its outcome.", DELAY_STEPS, "program")
     recourse_latency_seconds = _many(
         "From an application's record time to its answer's acknowledgement.", LATENCY_SECONDS, "program"
     )
@@ -226,9 +188,13 @@ class Metrics:
         self.events_ahead: Family[Counter] = self._made(
             "events_ahead", _counter("Events too far ahead of the worker's clock to move time so far.", "topic")
         )
-        self.counts: dict[str, Family[Counter]] = {
-            name: self._made(name, _counter(count.text, *count.labels)) for name, count in COUNTS.items()
-        }
+        self.counts: dict[str, Family[Counter]] = {}
+        self.histograms: dict[str, ManyHistogram] = {}
+        for name, (text, labels, buckets) in OBSERVATIONS.items():
+            if buckets:
+                self.histograms[name] = self._made(name, _many(text, buckets, *labels))
+            else:
+                self.counts[name] = self._made(name, _counter(text, *labels))
         for name, declared in vars(Metrics).items():
             if isinstance(declared, Declared):
                 setattr(self, name, self._made(name, declared))

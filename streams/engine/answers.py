@@ -33,7 +33,6 @@ from .contract import apply_waiting, timer_handlers
 from .fold import Fold
 from .picks.pick import keep_lessons
 from .picks.population import learned_preferences, satisfaction_of, under_learned_preferences
-from .portion import AuditRecord
 from .promises.opening import open_options
 from .promises.settlement import settle
 from .rewards.returns import changed_columns
@@ -302,27 +301,28 @@ def _answer_rejected(person: DecidedCase, terms: Terms, fold: Fold) -> None:
         answer = _no_recourse(person, shard, terms, fold)
     fold.emit(answer, recourse_id(case.key), case.time_ms, program.name, case.shard)
     if program.audited and person.assessment is not None:
-        fold.effects.audited += _audited(person.assessment, answer, program)
+        _audit(person.assessment, answer, program, fold)
     case.step = shard.step
     shard.step += 1
     fold.effects.shards.add(shard.key)
     terms.after_answer(person, selected, fold)
 
 
-def _audited(assessment: Assessment, answer: Recourse | NoRecourse, program: Program) -> Iterator[AuditRecord]:
-    """The record of an answer for each watched group that the person is of.
+def _audit(assessment: Assessment, answer: Recourse | NoRecourse, program: Program, fold: Fold) -> None:
+    """Count an answer for each watched group that the person is of.
 
     Whose value was not given is of no group with a value: that of ``missing`` is another's.
     """
-    cost = satisfied = None
-    if isinstance(answer, Recourse):
-        cost = min(option.cost for option in answer.options)
-        satisfied = None if answer.satisfied is UNSET else answer.satisfied
     values = assessment.values
     absent = values.absent if isinstance(values, FilledValues) else frozenset()
     for number in program.audited:
         group = NOT_GIVEN_GROUP if number in absent else str(values[number])
-        yield AuditRecord(program.name, program.spec.features[number].name, group, cost, satisfied)
+        labels = program.name, program.spec.features[number].name, group
+        fold.count("audited_people", *labels)
+        if isinstance(answer, Recourse):
+            fold.count("audited_recourses", *labels)
+            fold.count("audited_cost", *labels, times=min(option.cost for option in answer.options))
+            fold.count("audited_satisfied", *labels, times=0.0 if answer.satisfied is UNSET else answer.satisfied)
 
 
 def recourse_id(key: CaseKey) -> str:

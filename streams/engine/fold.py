@@ -306,9 +306,13 @@ class Fold:
         self.count("dead_letters", letter.reason, times=1 if letter.count is UNSET else letter.count)
         self.emit(letter, f"dead-letter/{letter.topic}/{letter.partition}/{letter.offset}", time_ms)
 
-    def count(self, name: str, label: str = "", detail: str = "", times: int = 1) -> None:
-        """Count for the metrics: a name of ``COUNTS``, and its labels."""
-        self.effects.counts[name, label, detail] += times
+    def count(self, name: str, *labels: str, times: float = 1) -> None:
+        """Count for the metrics: a counter of ``OBSERVATIONS``, its labels, and how much is added."""
+        self.effects.counts[name, *labels] += times
+
+    def observe(self, name: str, value: float, program: str) -> None:
+        """Observe a value for the metrics: a histogram of ``OBSERVATIONS``."""
+        self.effects.observed[name, program].append(value)
 
 
 def _copied(entry: Entry) -> Entry:

@@ -96,28 +96,6 @@ class PreferenceUpdate(NamedTuple):
     after: NDArray[np.float64]
 
 
-class Regret(NamedTuple):
-    """By how much the first option of a person who has picked one is expected to be worse than their best plan: as
-    they were ``told``, and as it is ``seen`` since they picked."""
-
-    program: str
-    told: float
-    seen: float
-
-
-class AuditRecord(NamedTuple):
-    """The answer to a rejected person, as one of the ``group`` with a value of a feature with ``audit``.
-
-    ``cost`` is that of the easiest option, None where there is none; ``satisfied`` is that of the recourse, if it says.
-    """
-
-    program: str
-    feature: str
-    group: str
-    cost: float | None
-    satisfied: float | None
-
-
 @dataclass
 class Effects:
     """Everything that one portion changed: events to publish, and rows of the ledger to write.
@@ -126,14 +104,9 @@ class Effects:
     no longer). ``processed`` says when each processed event is forgotten (None: now). ``timers`` holds those that are
     set (True) and cancelled (False). ``models`` are the programs with another model, ``specs`` those with another spec,
     ``states`` the values of each kind of state that changed, in the order in which they first did, and ``rows`` what
-    changed in its tables. ``counts`` holds how often what the metrics count came about: a name, a label (such as the
-    program) and a detail. ``delays`` holds, for every outcome that counted, the program and its delay in milliseconds
-    of event time and in steps. ``predictions`` holds, for every option whose reward is known, the program, the
-    execution probability that the learner counts the option with, and the reward; ``acting``, for everybody of whom it
-    became known whether they acted, the program, that probability (of several options the largest), and whether they
-    did. ``preference_updates`` are in the
-    order of the journal, ``audited`` whom recourses serve, and ``regrets`` those of people who were asked and have then
-    picked an option. Where somebody was ``erased``, what was deleted must leave no trace in the ledger's file.
+    changed in its tables. ``counts`` hold how much is added to the counters of the metrics, by name and labels, and
+    ``observed`` the values of histograms, by name and program. ``preference_updates`` are in the order of the journal.
+    Where somebody was ``erased``, what was deleted must leave no trace in the ledger's file.
     """
 
     emissions: list[Emission] = field(default_factory=list)
@@ -146,11 +119,7 @@ class Effects:
     specs: set[str] = field(default_factory=set)
     states: defaultdict[type[ProgramState], dict[ShardKey, None]] = field(default_factory=lambda: defaultdict(dict))
     rows: dict[RowTable[Any], Rows[Any]] = field(default_factory=dict)
-    counts: defaultdict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
-    delays: list[tuple[str, int, int]] = field(default_factory=list)
-    predictions: list[tuple[str, float, float]] = field(default_factory=list)
-    acting: list[tuple[str, float, bool]] = field(default_factory=list)
+    counts: defaultdict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(int))
+    observed: defaultdict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
     preference_updates: list[PreferenceUpdate] = field(default_factory=list)
-    audited: list[AuditRecord] = field(default_factory=list)
-    regrets: list[Regret] = field(default_factory=list)
     erased: bool = False

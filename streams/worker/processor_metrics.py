@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,18 +12,18 @@ from ...schemas.events import NoRecourse, Recourse
 from ..engine.portion import Effects
 from ..engine.promises.state import PromiseState
 from ..engine.rewards.fates import ENDING
-from ..engine.rewards.watch import tenth_of
 from ..engine.rounds.state import ProgramRounds
 from ..engine.state import PartitionState
 from ..metrics import Metrics
 from ..outputs.emission import Emission
 from ..programs.program import Program
-from .audit_metrics import AuditMetrics
+from .audit_metrics import begin_audits
 from .promise_metrics import PromiseMetrics
 from .question_metrics import CountDue, QuestionMetrics
-from .reward_metrics import DECILES, RewardMetrics
+from .reward_metrics import RewardMetrics
 from .round_metrics import RoundMetrics
 
+M = TypeVar("M")
 _ANSWERS = frozenset({Recourse, NoRecourse})
 
 
@@ -36,8 +37,8 @@ class ProcessorMetrics:
         self._rounds = RoundMetrics(metrics)
         self._promises = PromiseMetrics(metrics, programs)
         self._rewards = RewardMetrics(metrics)
-        self._audit = AuditMetrics(metrics, programs)
         self._questions = QuestionMetrics(metrics, programs)
+        begin_audits(metrics, programs)
         for program in programs:
             # Prometheus sees no increase in a series that begins at 1.
             metrics.counts["models"].labels(program)
@@ -60,7 +61,7 @@ class ProcessorMetrics:
         self.count(effects, open_recourses)
         self._promises.count(state.partition, effects)
         self._rewards.show(state, effects.shards)
-        self._observe_delays(effects, published)
+        self._observe_latencies(published)
 
     def observe_commit(
         self,
@@ -85,27 +86,18 @@ class ProcessorMetrics:
 
     def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
         """Count effects; bring the number of a partition's open recourses, by program, up to date."""
-        for (name, label, detail), times in effects.counts.items():
-            counter = self._metrics.counts.get(name)
-            if counter is None:
-                raise LookupError(f"{name!r} is counted: declare it in COUNTS of streams/engine/counts.py")
-            counter.labels(*filter(None, (label, detail))).inc(times)
-            if (name, detail) == ("recourses", "recourse"):
-                open_recourses[label] += times
-            elif name == "fates" and detail in ENDING:
-                open_recourses[label] -= times
-        self._count_predictions(effects)
-        self._count_acting(effects)
-        self._audit.count(effects.audited)
-        self._questions.count(effects.regrets)
+        for (name, *labels), times in effects.counts.items():
+            _observed(self._metrics.counts, name).labels(*labels).inc(times)
+            if (name, labels[-1]) == ("recourses", "recourse"):
+                open_recourses[labels[0]] += int(times)
+            elif name == "fates" and labels[-1] in ENDING:
+                open_recourses[labels[0]] -= int(times)
+        for (name, program), values in effects.observed.items():
+            _observed(self._metrics.histograms, name).observe(program, values)
 
-    def _observe_delays(self, effects: Effects, published: Sequence[Emission]) -> None:
-        """Observe the delays of outcomes, and the time from application to answer."""
+    def _observe_latencies(self, published: Sequence[Emission]) -> None:
+        """Observe the time from application to answer."""
         metrics, now_ms = self._metrics, self._clock_ms()
-        for program in {program for program, _, _ in effects.delays}:
-            delays = [(ms / 1000, steps) for name, ms, steps in effects.delays if name == program]
-            metrics.outcome_delay_seconds.observe(program, [seconds for seconds, _ in delays])
-            metrics.outcome_delay_steps.observe(program, [steps for _, steps in delays])
         sent_ms: dict[str, list[float]] = {}
         for emission in published:
             if emission.struct in _ANSWERS:
@@ -135,27 +127,8 @@ class ProcessorMetrics:
         self._questions.forget(partition)
         self._rewards.forget(partition)
 
-    def _count_acting(self, effects: Effects) -> None:
-        """Count how probably people were thought to act of whom it became known, and who did."""
-        metrics = self._metrics
-        for program, stated, acted in effects.acting:
-            metrics.known_acting.labels(program).inc()
-            metrics.stated_acting.labels(program).inc(stated)
-            metrics.seen_acting.labels(program).inc(acted)
 
-    def _count_predictions(self, effects: Effects) -> None:
-        """Count what was predicted and observed of the options whose reward is known."""
-        metrics = self._metrics
-        pairs: dict[str, list[tuple[float, float]]] = {}
-        for program, predicted, reward in effects.predictions:
-            pairs.setdefault(program, []).append((predicted, reward))
-        for program, of_program in pairs.items():
-            predictions, rewards = np.array(of_program).T
-            deciles = tenth_of(predictions)
-            counts = np.bincount(deciles, minlength=len(DECILES))
-            predicted_sums, reward_sums = np.bincount(deciles, predictions), np.bincount(deciles, rewards)
-            for decile in np.flatnonzero(counts).tolist():
-                labels = program, DECILES[decile]
-                metrics.predicted_executions.labels(*labels).inc(predicted_sums.item(decile))
-                metrics.observed_rewards.labels(*labels).inc(reward_sums.item(decile))
-                metrics.resolved_options.labels(*labels).inc(counts.item(decile))
+def _observed(metrics: Mapping[str, M], name: str) -> M:
+    if name not in metrics:
+        raise LookupError(f"{name!r} is observed: declare it in OBSERVATIONS of streams/engine/observations.py")
+    return metrics[name]

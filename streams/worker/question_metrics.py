@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from ..engine.portion import Regret
 from ..engine.state import PartitionState
 from ..engine.timing.timers import ANSWER_DEADLINE
 from ..metrics import Metrics
@@ -20,7 +19,7 @@ CountDue = Callable[[str, str, Sequence[int]], Sequence[int]]
 
 
 class QuestionMetrics:
-    """Sets the gauge of open questions, a sum over the partitions of the worker, and counts regrets.
+    """Sets the gauge of open questions, a sum over the partitions of the worker; lets counts of regrets begin at 0.
 
     ``programs`` are all programs of the worker.
     """
@@ -31,15 +30,8 @@ class QuestionMetrics:
         self._open: dict[int, Mapping[tuple[str, str], int]] = {}
         for program in self._programs:
             # Prometheus sees no increase in a series that begins with somebody.
-            for counter in (metrics.regrets_told, metrics.regrets_seen, metrics.regrets):
-                counter.labels(program.name)
-
-    def count(self, regrets: Iterable[Regret]) -> None:
-        """Count the regrets of people who have picked."""
-        for program, told, seen in regrets:
-            self._metrics.regrets_told.labels(program).inc(told)
-            self._metrics.regrets_seen.labels(program).inc(seen)
-            self._metrics.regrets.labels(program).inc()
+            for counter in ("regrets_told", "regrets_seen", "regrets"):
+                metrics.counts[counter].labels(program.name)
 
     def show(self, state: PartitionState, count_due: CountDue) -> None:
         """Set the gauge after a change of a partition. The age is that at the partition's watermark."""

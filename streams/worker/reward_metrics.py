@@ -9,13 +9,10 @@ from prometheus_client import Gauge
 
 from ..engine.rewards.fates import REWARDS
 from ..engine.rewards.summary import RewardsSummary, joined, summary_of
-from ..engine.rewards.watch import TENTHS, RewardWatch
+from ..engine.rewards.watch import DECILES, RewardWatch
 from ..engine.shards import ShardKey
 from ..engine.state import PartitionState
 from ..metrics import Family, Metrics
-
-DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
-"""The labels of the tenths of a probability; a bound belongs to the upper one."""
 
 
 class RewardMetrics:

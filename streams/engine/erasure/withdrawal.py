@@ -45,7 +45,7 @@ def withdraw_promises(program: Program, application: str | None, applicant: str 
     """
     ended = _end_options(program, application, applicant, fold) + _end_scores(program, application, applicant, fold)
     if ended:
-        fold.count("promises_ended", program.name, WITHDRAWN, ended)
+        fold.count("promises_ended", program.name, WITHDRAWN, times=ended)
     return ended
 
 

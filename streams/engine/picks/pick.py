@@ -12,7 +12,7 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..cases import Case, Picked
 from ..fold import Fold
-from ..portion import PreferenceUpdate, Regret
+from ..portion import PreferenceUpdate
 from ..sharing.increment import publish_increment
 from .population import preferences_to_teach
 
@@ -98,7 +98,10 @@ def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
         return
     if case.asked.regrets:
         told, *seen = np.frombuffer(case.asked.regrets, REGRET_DTYPE).tolist()
-        fold.effects.regrets.append(Regret(case.key.program, told, seen[place]))
+        program = case.key.program
+        fold.count("regrets", program)
+        fold.count("regrets_told", program, times=told)
+        fold.count("regrets_seen", program, times=seen[place])
 
 
 def _lesson(case: Case, picked: Picked, place: int) -> Lesson | None:

@@ -26,7 +26,7 @@ def publish_promise_end(
     bundle = fold.state.model(fold.state.program(program)).bundle
     fields |= {"model": bundle.version, "model_sha256": bundle.manifest_sha256}
     event = PromiseChange(program=program, application=application, status=status, **fields)
-    fold.count("promises_ended", program, status, times)
+    fold.count("promises_ended", program, status, times=times)
     fold.emit(event, identity, time_ms, program, event.shard)
 
 

@@ -63,7 +63,9 @@ def learn_stages(case: Case, shard: Shard, seen: Seen, option_index: int | None,
     _teach(case, shard, seen, taught, 1)
     if taught and seen.either_way and seen.acted is not None and (before is None or before.acted != seen.acted):
         stated = max(case.options[index].execution for index in taught)
-        fold.effects.acting.append((case.key.program, stated, seen.acted))
+        fold.count("known_acting", case.key.program)
+        fold.count("stated_acting", case.key.program, times=stated)
+        fold.count("seen_acting", case.key.program, times=seen.acted)
     fold.effects.shards.add(shard.key)
     return taught
 

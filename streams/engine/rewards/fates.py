@@ -17,7 +17,7 @@ from ..fold import Fold
 from ..shards import Shard
 from ..sharing.increment import publish_increment
 from .acting import NOTHING, learn_stages, pull_of
-from .watch import RewardWatch
+from .watch import RewardWatch, decile_of
 
 CLOSED: dict[Fate, Status] = {"rewarded": REWARDED, "censored": CENSORED, "unseen": UNSEEN}
 """The fates that close a recourse, and the status of its case after each."""
@@ -132,7 +132,10 @@ def _watch(case: Case, shard: Shard, option_index: int, reward: float, time_ms: 
     suggested = case.options[option_index]
     if suggested.revised_arm is not None:
         return
-    fold.effects.predictions.append((case.key.program, suggested.execution, reward))
+    labels = case.key.program, decile_of(suggested.execution)
+    fold.count("predicted_executions", *labels, times=suggested.execution)
+    fold.count("observed_rewards", *labels, times=reward)
+    fold.count("resolved_options", *labels)
     expected = shard.learner.expected_reward(pull_of(case, option_index))
     if expected is None:
         return

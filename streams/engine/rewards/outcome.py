@@ -119,7 +119,8 @@ def _apply_to_recourse(entry: Entry, event: Outcome, case: Case, program: Progra
         assert case.step is not None, f"{case.key} has options without a step"
         if event.option is not None and option is not None and (case.picked is None or case.picked.place is None):
             pick(entry, case, option, program, fold)
-        fold.effects.delays.append((program.name, entry.time_ms - case.time_ms, shard.step - case.step))
+        fold.observe("outcome_delay_seconds", (entry.time_ms - case.time_ms) / 1000, program.name)
+        fold.observe("outcome_delay_steps", shard.step - case.step, program.name)
         reward, seen = float(event.result == "improved"), _seen(event, case, program)
         close(case, shard, "rewarded", reward, option, entry.time_ms, fold, seen)
 

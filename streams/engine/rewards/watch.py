@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 KEPT = 1000
 """Outcomes that a shard keeps."""
 TENTHS = 10
+DECILES = tuple(f"{low / TENTHS:.1f}-{(low + 1) / TENTHS:.1f}" for low in range(TENTHS))
+"""The labels of the tenths of a probability; a bound belongs to the upper one."""
 CHECKED_EVERY = 32
 """Outcomes between two looks for a drift, each of which reads all that are kept."""
 FALSE_ALARM = 0.05
@@ -95,6 +97,11 @@ class RewardWatch(ProgramState):
 def tenth_of(probabilities: Array) -> NDArray[np.intp]:
     """The tenth of each probability, from 0; a bound belongs to the upper one, and 1 to the last."""
     return np.minimum((TENTHS * probabilities).astype(np.intp), TENTHS - 1)
+
+
+def decile_of(probability: float) -> str:
+    """The label of the tenth of a probability."""
+    return DECILES[min(int(TENTHS * probability), TENTHS - 1)]
 
 
 def calibration_error(by_tenth: Array) -> float:

@@ -86,7 +86,7 @@ def _apply_increment(event: Increment, program: Program, fold: Fold) -> None:
     is_whole = len(usable) == len(event.evidence)
     fold.count("increments", program.name, "learned" if is_whole else "learned in part")
     if event.number > last + 1:
-        fold.count("increments", program.name, "missing", event.number - last - 1)
+        fold.count("increments", program.name, "missing", times=event.number - last - 1)
 
 
 def _learn(evidence: State, shards: Iterable[Shard], fold: Fold) -> None:

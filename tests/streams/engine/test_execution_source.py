@@ -7,17 +7,16 @@ from collections import Counter
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from onward.streams.engine.portion import Effects
+from onward.streams.engine.rewards.watch import DECILES, decile_of, tenth_of
 from onward.streams.engine.rounds.forecast import success_of
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.checksum import without_checksum
-from onward.streams.metrics import Metrics
-from onward.streams.worker.processor_metrics import ProcessorMetrics
 from onward.tests.support.exposition import expose
-from onward.tests.support.pipeline import no_clock
 from onward.tests.support.tape import MINUTE_MS, TIMED, rows, tape
 
 TOLD = {"nu": 0.5}
@@ -150,8 +149,11 @@ def test_of_several_options_the_credited_one_counts_and_without_an_outcome_the_e
     assert sum(counted(text, "observed_rewards").values()) == 1.0
 
 
-def test_a_certain_option_belongs_to_the_highest_decile():
-    metrics = Metrics()
-    effects = Effects(predictions=[("loan", 1.0, 1.0), ("loan", 0.0, 0.0)])
-    ProcessorMetrics(metrics, {}, no_clock).count(effects, Counter())
-    assert counted(metrics.expose().decode(), "resolved_options") == {"0.9-1.0": 1.0, "0.0-0.1": 1.0}
+@settings(max_examples=50)
+@given(st.floats(0, 1))
+def test_a_certain_option_belongs_to_the_highest_decile(probability):
+    decile = decile_of(probability)
+    low, high = map(float, decile.split("-"))
+    assert low - 1e-9 <= probability <= high
+    assert probability < high or probability == 1.0
+    assert decile == DECILES[tenth_of(np.array([probability])).item()]

@@ -19,7 +19,7 @@ from onward.schemas.kinds import kinds
 from onward.streams.cli.display.happenings import in_words
 from onward.streams.engine import handlers
 from onward.streams.engine.cases import Status
-from onward.streams.engine.counts import COUNTS
+from onward.streams.engine.observations import OBSERVATIONS
 from onward.streams.replay.history import History
 from onward.streams.worker.stages import Stage
 from onward.tests.support.forked_process import ForkedProcess, script
@@ -51,7 +51,7 @@ def withdrawals() -> Iterator[SimpleNamespace]:
     for table, known in zip((handlers.handlers, handlers.timer_handlers), before, strict=True):
         handlers.discard(*[handler for kind, handler in table.items() if kind not in known])
     kinds.discard(kinds["withdrawal"], kinds["confirmation"])
-    del COUNTS["withdrawals"]
+    del OBSERVATIONS["withdrawals"]
 
 
 @pytest.fixture

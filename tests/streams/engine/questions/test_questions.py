@@ -347,8 +347,8 @@ def test_what_people_pick_shows_the_regret_that_they_were_told(tape, option, reg
     tape.says("x", OVER_MS, option)
     tape.says("x", OVER_MS, "2")
     metrics = measured(tape)
-    told, seen = value(metrics.regrets_told, "loan"), value(metrics.regrets_seen, "loan")
-    assert value(metrics.regrets, "loan") == regrets
+    told, seen = value(metrics.counts["regrets_told"], "loan"), value(metrics.counts["regrets_seen"], "loan")
+    assert value(metrics.counts["regrets"], "loan") == regrets
     assert told == pytest.approx(regrets * recourse_of(tape).regret)
     assert (seen > told) == (option == "3")
     assert value(metrics.counts["elicited_recourses"], "loan", "0") == 1
