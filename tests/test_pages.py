@@ -10,7 +10,7 @@ from onward.streams.engine.handlers import Handler
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 MOST_WORDS_OF_A_PAGE = 1_500
 FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "tests")
 
