@@ -214,8 +214,12 @@ def _floor(metrics: Mapping[str, float], spec: ProgramSpec) -> Iterator[str]:
     if lost := metrics.get(BELOW_THE_FLOOR):
         gain = spec.policy.least_gain
         floors = [f"least_{name}: {value:g}" for name, value in (("help", least), ("gain", gain)) if value is not None]
+        of_lower_end = spec.policy.least_help_of == "lower_end"
+        floors += ["least_help_of: lower_end"] if of_lower_end else []
         yield f"  {lost:.1%} have only options that would not help: they are below `{', '.join(floors)}`"
-        if least is not None and above is not None and above < least:
+        if of_lower_end:
+            yield "  without `policy.least_help_of` the floor is asked of what is said of help, not of its lower end"
+        elif least is not None and above is not None and above < least:
             yield (
                 f"  of the people whom the model just accepts, {whole_percent(above)} have the wanted label: "
                 f"`policy.least_help: {rounded_down(above)}` asks no more of an option"

@@ -118,6 +118,17 @@ def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_
     assert all(line in printed for line in told), printed
 
 
+def test_a_floor_of_the_lower_end_is_told_as_such_with_what_to_do(tmp_path, capsys):
+    policy = "policy: {objective: cost, least_help: 0.6, least_help_of: lower_end, improvement_interval: 0.8}\n"
+    served = {"rejected_sampled": 50, "without_option": 0.7, "only_below_the_floor": 0.7, "just_above": 0.5}
+    manifest = msgspec.structs.replace(MANIFEST, margin=0.0, metrics=served)
+    print_model(manifest, parse_spec((SPEC + policy).encode()), tmp_path)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "they are below `least_help: 0.6, least_help_of: lower_end`" in printed
+    assert "without `policy.least_help_of` the floor is asked of what is said of help" in printed
+    assert "asks no more of an option" not in printed
+
+
 @pytest.mark.parametrize(
     ("generator", "told"),
     [
