@@ -138,7 +138,7 @@ def fates(**fates: str) -> dict[str, str]:
     return {f'onward_fates_total{{program="grants", fate="{fate}"}}': values for fate, values in fates.items()}
 
 
-def acting(stated: str, seen: str, known: str = "0+1x300") -> dict[str, str]:
+def acting(stated: str, seen: str, known: str = "0+5x60") -> dict[str, str]:
     """What a worker counts of people of whom it is known whether they acted."""
     counts = {"stated": stated, "seen": seen, "known": known}
     return {f"onward_{name}_acting_total{PROGRAM}": values for name, values in counts.items()}
@@ -186,9 +186,9 @@ CASES = (
     Case("few outcomes are known, and late", fates(late="0+1x8", rewarded="0+1x8"), "2h", ()),
     Case("outcomes name none", {UNNAMED: "0+1x120", **fates(rewarded="0+4x120")}, "2h", ("OnwardOutcomesUnnamed",)),
     Case("most outcomes name one", {UNNAMED: "0+1x120", **fates(rewarded="0+20x120")}, "2h", ()),
-    Case("hardly anybody acts", acting("0+0.6x300", "0+0.1x300"), "5h", ("OnwardActingMiscalibrated",)),
-    Case("people act as stated", acting("0+0.6x300", "0+0.5x300"), "5h", ()),
-    Case("of few it is known", acting("0+0.6x100", "0+0.1x100", "0+1x100"), "5h", ()),
+    Case("hardly anybody acts", acting("0+3x60", "0+0.5x60"), "5h", ("OnwardActingMiscalibrated",), "5m"),
+    Case("people act as stated", acting("0+3x60", "0+2.5x60"), "5h", (), "5m"),
+    Case("of few it is known", acting("0+3x20", "0+0.5x20", "0+5x20"), "5h", (), "5m"),
     Case(
         "a feature helps less than expected",
         feature(USUAL + 1.05 * CERTAIN * 0.1, 0.1),
@@ -217,8 +217,10 @@ CASES = (
     Case("a worker has begun anew since the burst", refused("0 500+0x30 _x2 3+0x120"), "100m", ()),
     Case("an event was ahead of the clock", ahead("_x90 1+0x90"), "95m", ("OnwardEventsAhead",)),
     Case("events were ahead before the last hour", ahead("0 5+0x170"), "75m", ()),
-    Case("cuts fail hour after hour", not_cut("0+0x30 1+0x60 2+0x60 3+0x60 4+0x60"), "4h", ("OnwardJournalNotCut",)),
-    Case("a cut fails once", not_cut("0+0x30 1+0x300"), "4h", ()),
+    Case(
+        "cuts fail hour after hour", not_cut("0+0x6 1+0x12 2+0x12 3+0x12 4+0x12"), "4h", ("OnwardJournalNotCut",), "5m"
+    ),
+    Case("a cut fails once", not_cut("0+0x6 1+0x60"), "4h", (), "5m"),
     Case("records expired unread", expired("_x90 7+0x90"), "95m", ("OnwardRecordsExpired",)),
     Case("records expired before the last hour", expired("0 7+0x170"), "75m", ()),
     Case("a partition is far behind", lag("0 2000+10x60"), "18m", ("OnwardLag",)),

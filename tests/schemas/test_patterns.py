@@ -24,7 +24,7 @@ SMALL, LIMIT = 2_048, 262_144
 """Bytes of the texts that are tried first, and of a record at most."""
 MADE_OF_NAMES = {"streams/ledger/file.py": 1, "streams/traces/names.py": 1}
 """Patterns of escaped names that an operator gives, by file: they are not made in a module."""
-SLOWEST, MOST_TEXTS = 3, 400
+SLOWEST, MOST_TEXTS = 3, 200
 FACTOR = 30
 """How many times as slow as fixed work of the same size a search may be."""
 CLASSES = "aA0_-., \n\t\"'\\:;()[]{}<>#`$%/|?*+^&@!~=éTZ\0"
@@ -142,8 +142,8 @@ def test_no_text_takes_a_search_longer_than_its_length_allows(name: str) -> None
             size *= 16
             size = min(size, LIMIT)
             text = text_of(use, parts, size)
-            taken = min(seconds(use.work(text)) for _ in range(2))
-            assert taken < FACTOR * fixed(size), f"{parts!r} of {size} bytes: {taken:.3f} s"
+            in_time = (seconds(use.work(text)) < FACTOR * fixed(size) for _ in range(2))
+            assert any(in_time), f"{parts!r} of {size} bytes"
 
 
 def test_a_quadratic_pattern_is_noticed() -> None:

@@ -1,6 +1,8 @@
 import json
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -14,7 +16,6 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.streams.topics import Topics
 
-ASYNCAPI = YAML(typ="safe", pure=True).load((HERE / "asyncapi.yaml").read_text())
 CHANGE = events.Change("income", 3, 4.5, "kEUR")
 EXAMPLES = [
     events.Application("loan", "a1", {"income": 3.5, "debts": 2, "region": "north"}, "p1"),
@@ -77,11 +78,16 @@ def schema_of(kind: type) -> dict[str, object]:
     return json.loads((HERE / "json" / f"{name}.json").read_text())
 
 
+@cache
+def _asyncapi() -> dict[str, Any]:
+    return dict(YAML(typ="safe", pure=True).load((HERE / "asyncapi.yaml").read_text()))
+
+
 def target(ref: str) -> object:
     file, _, pointer = ref.partition("#")
     if file:
         return json.loads((HERE / file).read_text())
-    node = ASYNCAPI
+    node: Any = _asyncapi()
     for part in pointer.strip("/").split("/"):
         node = node[part]
     return node
@@ -96,8 +102,9 @@ def refs(node: object) -> list[str]:
 
 def test_the_files_are_current():
     found = {file.relative_to(HERE) for file in [*HERE.glob("*.yaml"), *HERE.glob("json/*")]}
-    assert found == set(documents())
-    for name, text in documents().items():
+    current = documents()
+    assert found == set(current)
+    for name, text in current.items():
         assert (HERE / name).read_text() == text, "run python -m onward.deploy.generate.schemas"
 
 
@@ -113,11 +120,11 @@ def test_check_finds_a_stale_file(tmp_path, monkeypatch, capsys):
 
 
 def test_the_channels_are_the_topics():
-    topics = Topics()
-    assert ASYNCAPI["asyncapi"] == "3.0.0"
-    assert list(ASYNCAPI["channels"]) == [*topics.inputs, topics.journal, *topics.outputs]
-    assert all(channel["address"] == name for name, channel in ASYNCAPI["channels"].items())
-    actions = {name: {op["action"] for op in operations_on(name)} for name in ASYNCAPI["channels"]}
+    topics, channels = Topics(), _asyncapi()["channels"]
+    assert _asyncapi()["asyncapi"] == "3.0.0"
+    assert list(channels) == [*topics.inputs, topics.journal, *topics.outputs]
+    assert all(channel["address"] == name for name, channel in channels.items())
+    actions = {name: {op["action"] for op in operations_on(name)} for name in channels}
     assert all(actions[name] == {"receive"} for name in topics.inputs)
     assert all(actions[name] == {"send"} for name in topics.outputs if name not in topics.ingested)
     assert actions[topics.increments] == {"send", "receive"}
@@ -125,18 +132,18 @@ def test_the_channels_are_the_topics():
 
 
 def operations_on(channel: str) -> list[dict[str, object]]:
-    return [op for op in ASYNCAPI["operations"].values() if op["channel"]["$ref"] == f"#/channels/{channel}"]
+    return [op for op in _asyncapi()["operations"].values() if op["channel"]["$ref"] == f"#/channels/{channel}"]
 
 
 def test_every_reference_resolves_and_operations_use_messages_of_their_channel():
-    assert refs(ASYNCAPI)
-    for ref in refs(ASYNCAPI):
+    assert refs(_asyncapi())
+    for ref in refs(_asyncapi()):
         assert target(ref)
-    for operation in ASYNCAPI["operations"].values():
+    for operation in _asyncapi()["operations"].values():
         channel = operation["channel"]["$ref"]
         assert target(channel)
         assert all(message["$ref"].startswith(f"{channel}/messages/") for message in operation["messages"])
-    types = {message["name"] for message in ASYNCAPI["components"]["messages"].values()}
+    types = {message["name"] for message in _asyncapi()["components"]["messages"].values()}
     assert types == {kind.ce_type for kind in kinds if kind.topic is not None} | {"onward.journal.v1"}
 
 
@@ -161,7 +168,7 @@ def test_published_headers_fit_their_schema():
         "onward_generation": "1",
         "onward_engine": "18.0",
     }
-    check = validator(ASYNCAPI["components"]["messages"]["recourse"]["headers"])
+    check = validator(_asyncapi()["components"]["messages"]["recourse"]["headers"])
     check.validate(given)
     for name in given:
         assert not check.is_valid({key: value for key, value in given.items() if key != name})
@@ -179,7 +186,7 @@ def test_specs_fit_their_schema(name):
 def test_payloads_can_be_validated_through_the_asyncapi_document():
     files = {f"./json/{file.name}": json.loads(file.read_text()) for file in (HERE / "json").iterdir()}
     registry = Registry().with_resources((name, Resource.from_contents(text)) for name, text in files.items())
-    payload = ASYNCAPI["components"]["messages"]["application"]["payload"]["schema"]
+    payload = _asyncapi()["components"]["messages"]["application"]["payload"]["schema"]
     check = jsonschema.Draft202012Validator(payload, registry=registry)
     check.validate(json.loads(msgspec.json.encode(EXAMPLES[0])))
     assert not check.is_valid({"program": "Loan!"})

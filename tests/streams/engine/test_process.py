@@ -84,7 +84,7 @@ def journal_of(run, order):
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_cut_of_the_journal_gives_the_same_bytes_and_the_same_ledger(data):
     topics = records(data.draw(histories(list(PROGRAMS))))
     order = data.draw(interleavings(topics))
@@ -125,7 +125,7 @@ def rejected(topics):
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_interleaving_answers_once_and_gives_one_fate(data):
     topics = records(data.draw(histories(list(PROGRAMS))))
     expected = rejected(topics)
@@ -143,7 +143,7 @@ def test_any_interleaving_answers_once_and_gives_one_fate(data):
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_with_windows_in_event_time_any_interleaving_gives_the_same_fates(data):
     names = ["timed", "external"]
     topics = records(data.draw(histories(names)))

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from onward.deploy.generate.schemas import documents
+from onward.deploy.generate import schemas
 from onward.schemas.events import Application, Outcome, SourcePosition, Tick
 from onward.schemas.headers import CloudEvent
 from onward.schemas.kinds import kinds
@@ -26,7 +26,7 @@ from onward.streams.journal.lines import (
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.records import Record, TopicPartition
 
-SCHEMA = Draft202012Validator(json.loads({str(name): text for name, text in documents().items()}["json/journal.json"]))
+SCHEMA = Draft202012Validator(json.loads((schemas.HERE / "json" / "journal.json").read_text()))
 
 
 def line(number, padding=0, time_ms=None):

@@ -20,6 +20,7 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.streams.replay.suggestions import suggest
+from onward.tests.support.small_models import small_priors
 
 ROWS, PEOPLE = 320, 80
 AMOUNT = "amount"
@@ -111,7 +112,8 @@ def test_no_option_changes_what_nobody_knows_to_be_harmless(tmp_path: Path, trad
     assert trade.desired in (UNDECIDED, spec.spec.label.desired)
     known = {**trade.open_ones, "debt": "down"}
     assert {own.name: own.mutable for own in spec.spec.features if own.mutable != "none"} == known
-    train(data, spec, tmp_path / "model", estimator="logistic_regression", seed=0)
+    with small_priors():
+        train(data, spec, tmp_path / "model", estimator="logistic_regression", seed=0)
     program = assemble(spec)
     with data.open(newline="") as stream:
         rows = list(csv.DictReader(stream))

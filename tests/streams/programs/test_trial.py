@@ -69,8 +69,8 @@ def trial_of(spec, bundle, program="steps", version="v1"):
     return Trial(Model(program, version, str(manifest), hashlib.sha256(manifest.read_bytes()).hexdigest()), spec)
 
 
-async def test_a_good_model_passes(program):
-    await try_model(trial_of(*program), LIMITS)
+async def test_a_good_model_passes(kept, program):
+    await kept.try_model(trial_of(*program))
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, sco
     monkeypatch.setattr(CLOSING, "budget", WorkBudget(tick=units, other=1))
     whole, cut = (told(tmp_path / name, seed, score, program) for name in ("whole", "cut"))
     story_ends = len(cut.journal)
-    _finish(whole), _finish(cut)
+    _finish(whole, units), _finish(cut, units)
     expected = dump(whole.fold())
     assert len(whole.places()) == PEOPLE
     cuts = [*range(story_ends), *range(story_ends, len(cut.journal), 40), len(cut.journal)]
@@ -107,9 +107,9 @@ def test_a_restart_after_every_record_changes_nothing(tmp_path, seed, units, sco
     assert found == expected
 
 
-def _finish(tape: Story) -> None:
-    """Let so many ticks pass that rounds are closed, however small the pieces are."""
-    for number in range(2000):
+def _finish(tape: Story, units: int = 1000) -> None:
+    """Let so many ticks pass that rounds are closed in pieces of so many units: of single ones they take 800."""
+    for number in range(1000 // units + 100):
         tape.tick(100 * HOUR_MS + number)
 
 
@@ -119,7 +119,7 @@ def test_pieces_of_any_size_give_the_same_answers(tmp_path, seed, monkeypatch):
     for units in (1000, 7, 1):
         monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=units))
         tape = told(tmp_path / str(units), seed)
-        _finish(tape)
+        _finish(tape, units)
         tape.fold()
         found.append((tape.places(), tape.promises(), tape.thresholds(), tape.answers()))
     assert found[0] == found[1] == found[2]

@@ -9,6 +9,7 @@ from onward.agents.improvement import LabelPrior
 from onward.agents.improvement.components.bagged_fit import fit_families
 from onward.agents.improvement.components.ensemble import SMALLEST_SHARE
 from onward.streams.programs.bundle.improvement import dump_improvement, load_improvement
+from onward.tests.support.small_models import small_priors
 
 
 def rows(count: int, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +21,8 @@ def rows(count: int, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.nd
 
 @pytest.fixture(scope="module")
 def prior() -> LabelPrior:
-    return LabelPrior.fit(*rows(200), 0)
+    with small_priors():
+        return LabelPrior.fit(*rows(200), 0)
 
 
 def logit(p: np.ndarray) -> np.ndarray:
@@ -48,7 +50,8 @@ def test_a_row_does_not_depend_on_the_others(prior):
 
 
 def test_the_same_seed_gives_the_same_bytes_and_a_file_gives_the_same_prior():
-    first, again, other = (LabelPrior.fit(*rows(60), seed) for seed in (0, 0, 1))
+    with small_priors():
+        first, again, other = (LabelPrior.fit(*rows(60), seed) for seed in (0, 0, 1))
     assert dump_improvement(first) == dump_improvement(again) != dump_improvement(other)
     loaded, new = load_improvement(dump_improvement(first), "label_prior", 4), rows(30, seed=5)[0]
     assert loaded.log_odds(new, new).tobytes() == first.log_odds(new, new).tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from onward.streams.programs.training.retrains import LASTING
 from onward.streams.programs.training.train import EstimatorName, split_rows, train
 from onward.streams.programs.training.unsaved_program import unsaved_program
 from onward.tests.support.loans import write_loans
+from onward.tests.support.small_models import small_forests, small_priors
 
 SPEC = """\
 program: loan
@@ -61,6 +63,12 @@ def test_the_share_is_of_the_pairs_with_a_model_that_rejects_the_person_unchange
     assert 0 < accepting < rejecting < 40
     assert lasting_share(people, Offered(whose, targets, np.ones(8)), scores, 0.5) == accepting / rejecting
     assert lasting_share(people, Offered(whose, targets, np.ones(8)), [lambda rows: rows[:, 0] + 1.0], 0.5) is None
+
+
+@pytest.fixture(autouse=True)
+def few_trees() -> Iterator[None]:
+    with small_forests(), small_priors():
+        yield
 
 
 def trained(
