@@ -520,7 +520,7 @@ def test_a_ratio_or_product_times_a_constant_is_computed(tmp_path, made, formula
     assert not computed(draft_spec(written(tmp_path, columns, label), "y"))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32), st.sampled_from([0, 1, 3]))
 def test_numbers_that_have_nothing_to_do_with_each_other_make_none(tmp_path, seed, places):
     generator, _, label = people(seed)
