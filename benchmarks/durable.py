@@ -33,7 +33,7 @@ from onward.benchmarks.competition.scarcity import calendars, scarce, shifts
 from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
-from onward.streams.cli.worlds.competition import CompetitionWorld
+from onward.environments.competition.played import CompetitionWorld
 from onward.streams.errors import UsageError
 from onward.streams.settings import DemoSettings
 

@@ -65,6 +65,13 @@ def imported_files(path: Path) -> Iterator[Path]:
                 yield next(way for way in ways if way.exists())
 
 
+def test_only_the_commands_that_play_worlds_import_them() -> None:
+    others = [path for top in ("agents", "schemas", "streams") for path in (ROOT / top).rglob("*.py")]
+    worlds = ROOT / "environments"
+    using = {path.name for path in others if any(worlds in found.parents for found in imported_files(path))}
+    assert using == {"demo.py", "simulate.py", "train_rl.py"}
+
+
 def test_no_file_imports_itself_by_way_of_others() -> None:
     files = [path for top in PRODUCT for path in (ROOT / top).rglob("*.py")]
     order = list(TopologicalSorter({path: set(imported_files(path)) for path in files}).static_order())

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.benchmarks.improvement.studied_world import StudiedWorld
-from onward.environments.improvement.draws import draw, generator
+from onward.environments.improvement.people import draw, generator
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,16 @@ from sklearn.neural_network import MLPClassifier
 
 from onward.agents.costs import L1, MaxPercentileShift, execution_probability
 from onward.environments.improvement import ImprovementWorld, TrainedModel
-from onward.environments.improvement.draws import DELAY, draw, generator
-from onward.environments.improvement.people import People, Row, approval_plan, arms_and_people, forest
+from onward.environments.improvement.people import (
+    DELAY,
+    People,
+    Row,
+    approval_plan,
+    arms_and_people,
+    draw,
+    forest,
+    generator,
+)
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.table import Table

@@ -19,8 +19,8 @@ from onward.agents.costs import Preferences, SampledCost
 from onward.agents.costs.preferences import prior_shares
 from onward.agents.options import OptionBatch, Options
 from onward.benchmarks.face import Row, progress
+from onward.environments.options import FIFTH, KNOWN_PICKS, OptionsWorld
 from onward.environments.truth import PreferenceWorld
-from onward.streams.cli.worlds.options import FIFTH, KNOWN_PICKS, OptionsWorld
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
 from onward.streams.programs.assembly import assemble

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from onward.environments.lender import LABEL, Lender, People, Setting, history, write_history
+from onward.environments.lender.programs import approves, settled, without_effects
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.questions import Answers, Decisions
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.worlds.lender.programs import approves, settled, without_effects
 from onward.streams.programs.assembly import address_of, assemble
 from onward.streams.programs.program import Program
 from onward.streams.programs.training.train import train

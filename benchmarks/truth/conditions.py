@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.environments.truth import Conditions
-from onward.environments.truth.draws import EFFECTS, generator
+from onward.environments.truth.conditions import EFFECTS, generator
 
 Mask = NDArray[np.bool_]
 

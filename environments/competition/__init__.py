@@ -1,11 +1,10 @@
 """A world of rounds with limited places, in which rejected people change, give up, wait and come back."""
 
-from .competition import Applications, Competition
-from .metrics import Outcomes
-from .people import attainability, success_probability
+from .competition import Applications, Competition, Outcomes
+from .played import CompetitionWorld
 from .practice import GoalPractice, Recommender
+from .rules import Settings, attainability, success_probability
 from .season import Answer, Arrival, Season, Taken, feature_names, mean_of_rounds
-from .settings import Settings
 from .world import World, draw_world, load_worlds
 
 __all__ = [
@@ -13,6 +12,7 @@ __all__ = [
     "Applications",
     "Arrival",
     "Competition",
+    "CompetitionWorld",
     "GoalPractice",
     "Outcomes",
     "Recommender",

@@ -10,9 +10,8 @@ import numpy as np
 from ...agents.arrays import Array, Mask
 from ...agents.goals import ClosedRound
 from ...agents.goals.sac_training import Played
-from .competition import Applications, Competition
-from .metrics import share
-from .settings import Settings
+from .competition import Applications, Competition, share
+from .rules import Settings
 from .world import World
 
 

@@ -11,10 +11,8 @@ import numpy as np
 from ...agents.arrays import Array
 from ...agents.candidates import recommenders
 from ...agents.reached import reaches_score
-from .competition import Applications, Competition
-from .metrics import Outcomes
-from .people import success_probability
-from .settings import Settings
+from .competition import Applications, Competition, Outcomes
+from .rules import Settings, success_probability
 from .world import World
 
 Targets = Mapping[str, float]

@@ -24,14 +24,17 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import Policy, ProgramSpec, Window, objective_for_choice
 from ...schemas.table import Table
 from ..feasibility import feasible
-from .arrivals import Arrivals, DueOutcome
-from .draws import Draws, draw, generator
 from .people import (
     Arms,
+    Arrivals,
+    Draws,
+    DueOutcome,
     People,
     Training,
     approval_plan,
     arms_and_people,
+    draw,
+    generator,
     served,
     train,
 )

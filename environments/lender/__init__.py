@@ -9,10 +9,10 @@ told = lender.told(people.only(slice(0, 1)), recourse.options)     # what is sta
 """
 
 from .equations import Equations, Floats, People
-from .history import LABEL, history, write_history
-from .lender import Lender, Told, taken_of
-from .lives import Case, Report, what_follows
+from .lender import Case, Lender, Report, Told, taken_of, what_follows
 from .oracle import Oracle
+from .played import LenderWorld
+from .programs import LABEL, history, write_history
 from .settings import CHANGES, MEASURED, MEASURES, Setting
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Equations",
     "Floats",
     "Lender",
+    "LenderWorld",
     "Oracle",
     "People",
     "Report",

@@ -1,6 +1,6 @@
 """A world whose model is trained again while people carry out what it asked of them."""
 
-from .settings import Settings
-from .world import Arrival, Offer, World
+from .people import Arrival, Offer, Settings, World
+from .played import RetrainedWorld
 
-__all__ = ["Arrival", "Offer", "Settings", "World"]
+__all__ = ["Arrival", "Offer", "RetrainedWorld", "Settings", "World"]

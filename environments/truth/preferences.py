@@ -13,7 +13,7 @@ from ...agents.arrays import Array, Indices, Mask
 from ...agents.costs import Columns, SampledCost
 from ...agents.costs.causal import Causal
 from ...agents.costs.mixture import GaussianMixture
-from . import draws
+from .conditions import PREFERENCES, generator
 from .world import Chances, TruthWorld
 
 EASY, HARD = 0.85, 0.12
@@ -143,7 +143,7 @@ class PreferenceWorld(HiddenCostWorld):
 
     def know(self, cost: SampledCost, seed: int) -> None:
         """Draw what people find hard, in the unit of the programs' cost."""
-        random = draws.generator(seed, draws.PREFERENCES)
+        random = generator(seed, PREFERENCES)
         self.shares = shares_of(cost.columns.movable, random)
         self.draw(cost, random.random((self.rejected, len(self.shares))) < self.shares, random)
 
@@ -170,7 +170,7 @@ class WeightWorld(HiddenCostWorld):
 
     def know(self, cost: Causal, seed: int) -> None:
         """Draw people's weights from the prior of the programs' cost."""
-        self._hidden = HiddenWeights(cost, self.rejected, draws.generator(seed, draws.PREFERENCES))
+        self._hidden = HiddenWeights(cost, self.rejected, generator(seed, PREFERENCES))
         self._cheapest: dict[int, float] = {}
 
     def offer(self, whose: Indices, targets: Array) -> None:

@@ -18,9 +18,8 @@ from ...schemas.spec import ProgramSpec, objective_for_choice
 from ...schemas.table import Table
 from ..improvement import Arrivals, DueOutcome, TrainedModel, train
 from ..improvement.people import Row, approval_plan, arms_and_people, served
-from . import draws
-from .conditions import Conditions
-from .improvement import Improvement, Truth
+from .conditions import Conditions, delays, difficulties, uniforms
+from .truth import Improvement, Truth
 
 ROUNDS_AT_ONCE = 5000
 """Bounds the memory of ``offer``."""
@@ -106,9 +105,9 @@ class TruthWorld(Arrivals):
 
     def _draw(self, truth: Truth, seed: int, conditions: Conditions) -> None:
         features = self._base.features
-        self._uniform = draws.uniforms(seed, self.rejected)
-        self._delay = draws.delays(seed, self.rejected, conditions)
-        self._difficulty = draws.difficulties(seed, self.rejected, len(features), conditions)
+        self._uniform = uniforms(seed, self.rejected)
+        self._delay = delays(seed, self.rejected, conditions)
+        self._difficulty = difficulties(seed, self.rejected, len(features), conditions)
         mutable = np.array([feature.may_change for feature in features])
         self._improvement = tuple(
             Improvement(truth, conditions.luck_kept, part[self.codec.feature_of])

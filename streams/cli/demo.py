@@ -13,6 +13,10 @@ from time import monotonic
 
 from rich.console import Console
 
+from ...environments.figures.run_stats import RunStats, encoded
+from ...environments.figures.screen import Display, View, progress_display, tables, write_picture
+from ...environments.play.driver import connect, drive, read_rest
+from ...environments.registry import SimulatedWorld, kind_of, worlds_in_words
 from ...environments.rounds import Point
 from ..errors import OnwardError
 from ..kafka import connection
@@ -24,17 +28,12 @@ from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
 from ..settings import BrokerSettings, DemoSettings
 from ..topics import Topics, plan
-from .display.progress import Display, progress_display
-from .display.summary import View, tables, write_picture
 from .flags.output_paths import check_file, make_new_folder
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.stall_timeout import StallTimeout
 from .process.worker_process import WorkerProcess
-from .worlds import SimulatedWorld, kind_of, worlds_in_words
-from .worlds.driver import connect, drive, read_rest
-from .worlds.run_stats import RunStats, encoded
 
 DESCRIPTION = """Show Onward at work: rejected people get a way forward, and the learner gets better. Starts an embedded
 Kafka (or uses the one given), the production worker and a simulated world, and counts what is on the topics."""
@@ -232,7 +231,7 @@ def _conclude(
         write_picture(settings.picture, view)
     if report is not None:
         # matplotlib is slow to import, and most runs with --json write no report.
-        from .display.report import write_report
+        from ...environments.figures.report import write_report
 
         write_report(report, f"Onward demo: {session.world.title}", facts, view, session.curves())
         print(f"curves: {report}", file=sys.stderr if settings.as_json else sys.stdout)

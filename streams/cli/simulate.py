@@ -11,6 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from ...environments.play.driver import TopicClient, connect, drive
+from ...environments.play.simulation import Simulation
+from ...environments.registry import Figures, SimulatedWorld, kind_of, worlds_in_words
 from ...environments.rounds import Scoreboard
 from ...schemas.kinds import kinds
 from ..errors import OnwardError, UsageError
@@ -24,9 +27,6 @@ from .flags.parsing import missing, parse_settings
 from .process.client_logs import quiet_kafka_clients
 from .process.signals import interruptible
 from .process.web_thread import serving
-from .worlds import Figures, SimulatedWorld, kind_of, worlds_in_words
-from .worlds.driver import TopicClient, connect, drive
-from .worlds.simulation import Simulation
 
 DESCRIPTION = """Publish a simulated world, people and what becomes of them, to a Kafka whose workers serve its
 programs: `onward simulate --programs DIR` writes these for `onward worker --spec DIR/NAME/spec.yaml`."""

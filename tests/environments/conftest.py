@@ -1,7 +1,9 @@
-"""A generated world and its specs."""
+"""A generated world and its specs; the demo, with a broker of its own and on a Kafka that is there."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -14,8 +16,23 @@ from onward.environments.population import Population
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table
+from onward.streams.cli import main
+from onward.tests.support.forked_process import workers_are_forked
+from onward.tests.support.held_loop import HeldLoop
 
 SPECS = population.SPEC.parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_workers() -> Iterator[None]:
+    """Workers need no seconds to import themselves."""
+    with workers_are_forked():
+        yield
+
+
+@pytest.fixture
+def held_loop(monkeypatch: pytest.MonkeyPatch) -> HeldLoop:
+    return HeldLoop(monkeypatch)
 
 
 @cache
@@ -36,3 +53,17 @@ def loans() -> Table:
 @pytest.fixture(scope="session")
 def world(loans: Table) -> ImprovementWorld:
     return ImprovementWorld.from_table(loans, spec_of("loan_arlim"), seed=3, people=20_000, approved_share=0.3)
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.kafka)])
+def summary_of(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """Play the demo with some flags, and return its summary."""
+    brokers = ["--brokers", request.getfixturevalue("cluster").bootstrap] if request.param == "real" else []
+
+    def play(*flags: str) -> dict[str, Any]:
+        code = main(["demo", *flags, "--json", *brokers])
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        return dict(json.loads(printed.out))
+
+    return play

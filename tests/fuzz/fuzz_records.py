@@ -12,6 +12,7 @@ import msgspec
 from fuzz_events import EVENTS, HEADER_WORDS, INPUT_SEEDS, INPUTS, JSON_WORDS, PERSON, PROGRAMS, sent
 from fuzz_inputs import LARGEST_INT64, RECORD, TOPICS, Target, folder, local_file_systems, record_of, written
 
+from onward.environments.figures.run_stats import RunStats
 from onward.schemas.events import (
     Application,
     DeadLetter,
@@ -23,7 +24,6 @@ from onward.schemas.events import (
 )
 from onward.schemas.headers import CloudEvent
 from onward.schemas.kinds import kinds
-from onward.streams.cli.worlds.run_stats import RunStats
 from onward.streams.errors import OnwardError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.ingest.partitioning import partition_of

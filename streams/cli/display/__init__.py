@@ -1,1 +1,1 @@
-"""The output of commands: progress, a new model, and a simulation's summary on the screen or as an HTML report."""
+"""The output of commands: progress, a new model, and what happened to one application, in words and on a page."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from onward.agents.costs import attainability, success_probability
 from onward.benchmarks.competition.difficulty_step import DifficultyStep
-from onward.environments.competition.settings import DIFFICULTY
+from onward.environments.competition.rules import DIFFICULTY
 
 TRUE, BETA, PEOPLE = np.array(DIFFICULTY), 0.05, 30_000
 

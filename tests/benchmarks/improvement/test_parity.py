@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from onward.benchmarks.improvement.stored_worlds import from_arrays
+from onward.environments.people import PACKAGED_SPECS
+from onward.environments.play.driver import connect, drive
+from onward.environments.play.lockstep import LockstepRun, SimulatedProgram
+from onward.environments.play.program_folders import write_programs
+from onward.environments.play.simulation import Simulation
 from onward.schemas.specfile import load_spec
-from onward.streams.cli.worlds.driver import connect, drive
-from onward.streams.cli.worlds.lockstep import LockstepRun, SimulatedProgram
-from onward.streams.cli.worlds.people import PACKAGED_SPECS
-from onward.streams.cli.worlds.program_folders import write_programs
-from onward.streams.cli.worlds.simulation import Simulation
 from onward.streams.kafka.service import run_service
 from onward.streams.settings import WorkerSettings
 from onward.streams.topics import Topics, plan

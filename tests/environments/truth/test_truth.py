@@ -9,7 +9,7 @@ import pytest
 
 from onward.environments.population import SPEC, Population
 from onward.environments.truth import Conditions, Fitted, Improvement, Repayment
-from onward.environments.truth.draws import delays, difficulties
+from onward.environments.truth.conditions import delays, difficulties
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
 from onward.schemas.table import Table

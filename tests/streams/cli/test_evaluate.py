@@ -16,6 +16,8 @@ import pytest
 
 from onward.benchmarks.improvement import ARLIM_SPEC
 from onward.environments.improvement import ImprovementWorld
+from onward.environments.play.lockstep import World
+from onward.environments.play.program_folders import write_programs
 from onward.environments.population import Population
 from onward.schemas.events import Application, Outcome
 from onward.schemas.headers import cloud_event_headers
@@ -25,8 +27,6 @@ from onward.streams import cli
 from onward.streams.archive.month_keys import MonthKeys
 from onward.streams.archive.store import Archive, CheckpointFile, archive_at
 from onward.streams.cli.process.worker_process import WorkerProcess
-from onward.streams.cli.worlds.lockstep import World
-from onward.streams.cli.worlds.program_folders import write_programs
 from onward.streams.errors import JournalCutError, UsageError
 from onward.streams.ingest.partitioning import partition_of
 from onward.streams.journal.entries import journal_key

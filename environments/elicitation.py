@@ -1,0 +1,339 @@
+"""The world of questions: people with weights of their own are asked which plans they would take."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from ..agents.candidates.plans import PlanGenerator
+from ..agents.costs.causal import Causal
+from ..schemas.events import Answer, Application, DeadLetter, Option, Question, Recourse
+from ..schemas.spec import Elicitation, PriorComponent, ProgramSpec, WeightPrior
+from ..streams.api.program import load_program
+from ..streams.cli.display.words import percentage
+from ..streams.durations import milliseconds
+from ..streams.errors import UsageError
+from ..streams.programs.assembly import assemble
+from ..streams.programs.elicitation import elicitation_faults
+from ..streams.programs.spec_check import load_program_spec
+from ..streams.topics import Topics
+from .figures.run_stats import Summary
+from .figures.sections import Section
+from .people import PeopleWorld
+from .play.contract import Figures, Play
+from .play.lockstep import LockstepRun, SimulatedProgram
+from .play.simulation import AwaitedAnswer, Simulation, SimulationStep, is_journaled
+from .rounds import Scoreboard
+from .truth import TruthWorld, WeightWorld, conditions
+
+QUESTIONS = 3
+"""The most that anybody is asked."""
+
+
+class Manner(NamedTuple):
+    """How a ``share`` of people answer.
+
+    To the first ``answers`` questions they name the plan that is the easiest for them, to the others none. Before the
+    first one ``waits`` others apply. Who ``is_overdue`` has missed the deadline, and answers once after it if they
+    ``come_back``. Who ``is_odd`` names a plan that was not offered, answers twice, and contradicts themselves.
+    """
+
+    share: float
+    answers: int = QUESTIONS
+    waits: int = 0
+    is_odd: bool = False
+    is_overdue: bool = False
+    come_back: bool = False
+
+
+MANNERS = (
+    Manner(0.45),
+    Manner(0.12, answers=1),
+    Manner(0.12, answers=2),
+    Manner(0.08, waits=3),
+    Manner(0.08, is_odd=True),
+    Manner(0.05, answers=0, is_overdue=True, come_back=True),
+    Manner(0.10, answers=0, is_overdue=True),
+)
+
+
+def manners_of(people: int, seed: int) -> Sequence[Manner]:
+    """The manner of each of some people: in a drawn order, and each as often as its share says."""
+    places = (conditions.generator(seed, conditions.MANNERS).permutation(people) + 0.5) / people
+    kinds = np.cumsum([manner.share for manner in MANNERS])[:-1].searchsorted(places)
+    return [MANNERS[kind] for kind in kinds]
+
+
+NOT_OFFERED = "9"
+"""No question has an option of this id."""
+
+
+class Reply(AwaitedAnswer):
+    """Waits for the next question to a person after the one of a number, or for the recourse."""
+
+    def __init__(self, application: str, after: int = 0) -> None:
+        super().__init__(application)
+        self._after = after
+        self.question: Question | None = None
+
+    def is_read(self, event: Struct) -> bool:
+        """Whether an event is the question or the recourse."""
+        if isinstance(event, Question) and event.application == self._application and event.number > self._after:
+            self.question = event
+        return super().is_read(event) or self.question is not None
+
+
+class ElicitationRun(LockstepRun):
+    """The simulation of one program whose people answer in these ``manners``, by round, before they get a recourse.
+
+    ``overdue`` is how long ago those have applied who miss the deadline: their application comes late, and their time
+    is over soon. The others do not wait for it.
+    """
+
+    def __init__(
+        self,
+        simulated: SimulatedProgram,
+        world: WeightWorld,
+        manners: Sequence[Manner],
+        overdue: timedelta,
+        prefix: str,
+    ) -> None:
+        self._people, self._manners = world, manners
+        self._overdue_ms = milliseconds(overdue)
+        self._odd, self._silent = set[str](), list[Reply]()
+        super().__init__(simulated, prefix)
+
+    def on_dead_letter(self, ids: set[str]) -> bool:
+        """Odd answers are meant to be refused."""
+        return not ids & self._odd and super().on_dead_letter(ids)
+
+    def receive(self, event: Struct) -> None:
+        """Handle an event of the program, or a line of the journal."""
+        for reply in self._silent:
+            reply.is_read(event)
+        super().receive(event)
+
+    def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
+        manner, name = self._manners[self._people.round_of(t)], event.application
+        reply = Reply(name)
+        yield self._step("application", event, reply.is_read, self._overdue_ms if manner.is_overdue else 0)
+        if manner.is_overdue and reply.question is not None:
+            self._silent.append(reply := Reply(name, after=QUESTIONS))
+            self._delay(self._world.people, self._silence(t, name, manner, reply))
+            return
+        rest = self._talk(t, name, manner, reply)
+        if manner.waits:
+            self._delay(t + manner.waits, rest)
+        else:
+            yield from rest
+
+    def _silence(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
+        """What follows from the first question to somebody who misses its deadline."""
+        if reply.options is None:
+            yield SimulationStep(f"{self.program}/application/{name}", None, reply.is_read)
+        yield from self._talk(t, name, manner, reply)
+
+    def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
+        """All questions to a person, and what follows from their recourse."""
+        while (question := reply.question) is not None:
+            number, ids = question.number, [option.id for option in question.options]
+            place = self._people.pick(t, self._people.targets(t, question.options))
+            picked = None if place is None or number > manner.answers else ids[place]
+            is_odd, reply = manner.is_odd and number == 1, Reply(name, number)
+            if is_odd:
+                yield self._oddly(name, number, NOT_OFFERED)
+            said = Answer(self.program, name, picked, number)
+            yield self._step(f"answer-{number}", said, reply.is_read)
+            if is_odd:
+                for option in ids:
+                    yield self._oddly(name, number, option)
+        if manner.come_back:
+            yield self._oddly(name, 1, "1")
+        if reply.options is not None:
+            yield from self._answered(t, name, reply.options)
+
+    def _oddly(self, name: str, number: int, option: str) -> SimulationStep:
+        """An answer that does not count, if it is not the one that was given before."""
+        kind = f"answer-{number}-{option}"
+        id = f"{self.program}/{kind}/{name}"
+        self._odd.add(id)
+        return self._step(kind, Answer(self.program, name, option, number), is_journaled(id))
+
+
+class QuestionSummary(Struct, frozen=True):
+    """``expired`` counts the people who were told their recourse with a question open, ``refused`` the answers that did
+    not count.
+
+    ``regret_by_answers`` is the mean share by which the first option costs a person above their own cheapest plan: of
+    those who answer no question, at most one, and so on. None where nobody has been answered yet.
+    """
+
+    asked: int
+    answered: int
+    expired: int
+    refused: int
+    regret_by_answers: tuple[float | None, ...]
+
+
+class ElicitationOwn(Struct, frozen=True):
+    """The field of this world in ``--json``."""
+
+    questions: QuestionSummary
+
+
+class ElicitationFigures(Figures):
+    """Counts questions, and measures what is recommended to people who answer in different ``manners``, by round."""
+
+    def __init__(self, total: int, world: WeightWorld, manners: Sequence[Manner]) -> None:
+        super().__init__(total)
+        self._world, self._manners = world, manners
+        self._asked: Counter[tuple[str, str]] = Counter()
+        self._answered: dict[tuple[str, str], int] = {}
+        self._refused = 0
+        self._excess: list[list[float]] = [[] for _ in range(QUESTIONS + 1)]
+
+    def add(self, event: Struct) -> None:
+        """Count an event, if it is about questions."""
+        match event:
+            case Question():
+                self._asked[event.program, event.application] += 1
+            case Recourse(is_revision=False, answers=tuple() as answers):
+                self._answered[event.program, event.application] = len(answers)
+            case DeadLetter():
+                self._refused += event.topic.endswith(Topics(prefix="").answers)
+
+    def read(self, t: int, options: Sequence[Option]) -> Any:
+        """The features of application t after each option, once the cost of the first one is measured."""
+        targets = self._world.targets(t, options)
+        excess = self._world.excess(t, targets[0])
+        if excess is not None:
+            self._excess[self._manners[self._world.round_of(t)].answers].append(excess)
+        return targets
+
+    def own(self) -> ElicitationOwn:
+        """The questions and answers so far."""
+        expired = sum(self._asked[person] > answers for person, answers in self._answered.items())
+        regret = tuple(sum(each) / len(each) if each else None for each in self._excess)
+        answered = sum(self._answered.values())
+        return ElicitationOwn(QuestionSummary(self._asked.total(), answered, expired, self._refused, regret))
+
+    def line(self, summary: Summary) -> str:
+        """How much dearer than their own cheapest plan people's first option is."""
+        regret = self.own().questions.regret_by_answers
+        return "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))
+
+    def sections(self) -> Sequence[Section]:
+        """The same as a table, and below it what was asked."""
+        own = self.own().questions
+        rows = [("answers", "above their own cheapest plan")]
+        rows += [(str(answers), percentage(regret)) for answers, regret in enumerate(own.regret_by_answers)]
+        counts = f"{own.asked:,} questions, {own.answered:,} answered; {own.expired:,} people let a deadline pass, "
+        return [Section("Questions to people", rows, [f"{counts}{own.refused:,} answers did not count"])]
+
+
+EFFORT: Mapping[str, float] = {
+    "education": 3.0,
+    "monthly_income": 10.0,
+    "monthly_debt_payments": 15.0,
+    "savings": 8.0,
+    "card_utilisation": 1.0,
+    "loan_amount": 5.0,
+    "loan_term": 3.0,
+}
+"""The average cost to people of changing a feature from its lowest value to its highest."""
+KINDS = (
+    ("education", "monthly_income"),
+    ("savings",),
+    ("monthly_debt_payments", "card_utilisation"),
+    ("loan_amount", "loan_term"),
+)
+"""The features that each kind of people finds easy; all are as many."""
+EASY, HARD, SPREAD = 0.3, 1.4, 0.2
+"""The effort of features that a kind finds easy, of the others, and how much people of a kind differ, as shares of
+the average one."""
+INFLUENCES = (("loan_amount", "savings"), ("monthly_debt_payments", "savings"))
+"""People who owe less save more easily."""
+INFLUENCE = 0.2
+"""The cost that the highest value of an influencing feature adds."""
+LEFT = timedelta(seconds=8)
+"""How long those have for an answer who miss the deadline."""
+
+
+class ElicitationWorld(PeopleWorld):
+    """Generated people of four kinds, who find different features easy, and answer in different manners."""
+
+    name: ClassVar[str] = "elicitation"
+    in_words: ClassVar[str] = "generated applicants, who are asked which plans they would take"
+    default_policies: ClassVar[tuple[str, ...] | None] = ("protoar",)
+    default_people: ClassVar[int | None] = 200
+    takes_data: ClassVar[bool] = False
+    tick_seconds: ClassVar[float | None] = 0.1  # deadlines pass by ticks
+    reads_journal: ClassVar[bool] = True
+    truth_world: ClassVar[type[TruthWorld]] = WeightWorld
+
+    def _under_conditions(self, spec: ProgramSpec) -> ProgramSpec:
+        policy = msgspec.structs.replace(
+            spec.policy, objective="cost", generator="plans", generator_parameters={}, cost="causal"
+        )
+        elicitation = Elicitation(questions=QUESTIONS, prior=prior_of_kinds(spec), influences=INFLUENCES)
+        for choice in self.policies:
+            policy = msgspec.structs.replace(policy, choice=choice)
+            for _, fault in elicitation_faults(msgspec.structs.replace(spec, policy=policy), elicitation):
+                raise UsageError(f"--policies {choice}: {fault}")
+        return msgspec.structs.replace(spec, policy=policy, elicitation=elicitation)
+
+    @property
+    def _people(self) -> WeightWorld:
+        assert isinstance(self.world, WeightWorld), "generated people have weights"
+        return self.world
+
+    def warm_up(self, specs: Mapping[str, Path]) -> None:
+        """Ask somebody who has a choice, which compiles what questions need: the first time takes many seconds."""
+        self.note("compiling what questions need, once ...")
+        program = load_program(next(iter(specs.values())))
+        asked = (program.elicit(self.world.application(t)[1]) for t in self._people.rejected_applications)
+        for elicitation in asked:
+            if elicitation.question is not None:
+                elicitation.answer(1)
+                return
+
+    def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
+        """They know the cheapest plan of everybody, once people's weights are drawn."""
+        world, program = self._people, assemble(load_program_spec(next(iter(specs.values()))))
+        generator = program.generator_under(program.bundle)
+        assert isinstance(program.cost, Causal), "the programs' cost has a prior"
+        assert isinstance(generator, PlanGenerator), "the programs ask about plans"
+        world.know(program.cost, self.settings.seed)
+        self.note("searching the cheapest plan of everybody ...")
+        rows = np.unique(world.row_of[world.rejected_applications])
+        plans = [generator.plans(world.distinct[row]).targets for row in rows]
+        world.offer(np.repeat(rows, [len(targets) for targets in plans]), np.concatenate(plans))
+        return {program: Scoreboard(world, every) for program in specs}
+
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+        """In lock-step with questions and recourse."""
+        world, manners = self._people, manners_of(self.world.rejected, self.settings.seed)
+        figures = ElicitationFigures(self._total, world, manners)
+        elicitation = self._program.elicitation
+        assert elicitation is not None, "the programs ask"
+        overdue = elicitation.deadline + self._program.policy.window.lateness - LEFT
+        programs = [SimulatedProgram(program, world, scoreboards[program], figures.read) for program in specs]
+        return Play(Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs), figures)
+
+
+def prior_of_kinds(spec: ProgramSpec) -> WeightPrior:
+    """The prior of a spec with the features of ``EFFORT``: a component for each kind."""
+    components = []
+    for easy in KINDS:
+        shares = {name: EASY if name in easy else HARD for name in EFFORT}
+        own = [shares.get(feature.name, HARD) * EFFORT.get(feature.name, 1.0) for feature in spec.features]
+        mean = (*own, *(INFLUENCE for _ in INFLUENCES))
+        components.append(PriorComponent(1.0 / len(KINDS), mean, tuple(SPREAD * weight for weight in mean)))
+    return WeightPrior(tuple(components))

@@ -1,0 +1,425 @@
+"""The world of a lender as real ones are, and the two programs that serve its people.
+
+One is told what follows from changes and reads the rows without a label. The other is what somebody gets who leaves
+both out. Whoever carries an option out comes back in weeks, and is reported in a year. Everybody's chance is drawn for
+the person and the attempt, so it is the same in programs with the same seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from ...schemas.events import Application, Journaled
+from ...streams.cli.display.words import percentage
+from ...streams.errors import UsageError
+from ...streams.programs.assembly import assemble
+from ...streams.programs.spec_check import load_program_spec
+from ...streams.settings import WorldSettings
+from ..figures.run_stats import Summary
+from ..figures.sections import Line, Plot, Section, Served
+from ..play.contract import Figures, Note, Play, SimulatedWorld
+from ..play.days import DayRun, DaysSimulation
+from ..play.program_folders import SPEC_FILE
+from ..play.simulation import SimulationStep
+from ..rounds import Scoreboard
+from .equations import People
+from .lender import Case, Lender, Report, Told, taken_of, what_follows
+from .oracle import Oracle
+from .programs import PLAIN, TOLD, approves, file_of, make_programs
+from .settings import Setting
+
+ARRIVAL_DAYS = 730
+"""Newcomers apply evenly on the first of the days: those of the second year when outcomes of the first are known."""
+LAST_DAYS = 460
+"""The days after that, until nearly all are reported."""
+WEEK_DAYS, WEEKLY_LOANS = 7, 8
+"""Every week the lender reports so many loans of its file, of people who have no recourse. Without them most partitions
+of the outcomes would stay empty for a year, and as workers send no ticks here, no window would close until then."""
+
+
+class ServedLender(NamedTuple):
+    """A program, its model, its newcomers, and whether each loan of its file was repaid.
+
+    ``recorder`` records what each rejected newcomer takes.
+    """
+
+    program: str
+    lender: Lender
+    newcomers: People
+    loans: Sequence[bool]
+    setting: Setting
+    seed: int
+    recorder: Scoreboard
+
+
+@dataclass
+class Answers:
+    """The options of each rejected newcomer by number, and of those who came back with their option carried out how
+    many there were and how many the model rejected."""
+
+    newcomers: int
+    told: dict[int, Sequence[Told]] = field(default_factory=dict)
+    returned: int = 0
+    rejected: int = 0
+
+
+class LenderSimulation(DaysSimulation):
+    """Plays all days for each program. ``prefix`` is put before every application's and applicant's id."""
+
+    def __init__(self, served: Sequence[ServedLender], prefix: str = "") -> None:
+        runs = [_Run(own, prefix) for own in served]
+        super().__init__(runs, ARRIVAL_DAYS + LAST_DAYS)
+        self.answers: Mapping[str, Answers] = {run.program: run.answers for run in runs}
+        """What people were told, by program."""
+
+
+class _Run(DayRun):
+    """The simulation of one program."""
+
+    def __init__(self, served: ServedLender, prefix: str) -> None:
+        super().__init__(served.program, prefix)
+        self._served = served
+        self.answers = Answers(len(served.newcomers.hidden))
+        self._due: defaultdict[int, list[Case | Report]] = defaultdict(list)
+
+    def _today(self) -> Iterator[SimulationStep]:
+        if self._day % WEEK_DAYS == 0:
+            yield self._loans(self._day // WEEK_DAYS * WEEKLY_LOANS)
+        for due in self._due.pop(self._day, ()):
+            if isinstance(due, Case):
+                yield from self._arrive(due)
+            else:
+                yield self._outcome(self._prefix + due.application, is_improved=due.helped, option=due.option)
+        people, number = self._served.newcomers, self.answers.newcomers
+        first, last = (min(-(-number * day // ARRIVAL_DAYS), number) for day in (self._day, self._day + 1))
+        for newcomer in range(first, last):
+            yield from self._arrive(Case(newcomer, 0, people.only(slice(newcomer, newcomer + 1))))
+
+    def _loans(self, first: int) -> SimulationStep:
+        """Report the loans from this one on. The step is done when all stand in the journal."""
+        loans = self._served.loans
+        events = [
+            self._outcome_event(f"{self._prefix}loan-{number}", is_improved=loans[number % len(loans)], option=None)
+            for number in range(first, first + WEEKLY_LOANS)
+        ]
+        missing = {event.id for event in events}
+
+        def is_over(event: Struct) -> bool:
+            if isinstance(event, Journaled):
+                missing.discard(event.id)
+            return not missing
+
+        return SimulationStep(events[-1].id, lambda: events, is_over)
+
+    def _arrive(self, case: Case) -> Iterator[SimulationStep]:
+        lender, columns = self._served.lender, case.person.columns
+        ([features], [is_approved]) = lender.rows(columns), lender.accepts(columns).tolist()
+        previous = None if case.previous is None else self._prefix + case.previous
+        applicant = f"{self._prefix}person-{case.newcomer}"
+        event = Application(self.program, self._prefix + case.id, dict(features), applicant, previous)
+        options = yield from self._apply(event, is_approved=is_approved)
+        if case.returns:
+            self.answers.returned += 1
+            self.answers.rejected += not is_approved
+        if options is not None:
+            self._answered(case, lender.told(case.person, options))
+
+    def _answered(self, case: Case, told: Sequence[Told]) -> None:
+        _, lender, _, _, setting, seed, recorder = self._served
+        taken = taken_of(told)
+        if not case.returns:
+            self.answers.told[case.newcomer] = told
+            recorder.record(case.newcomer, taken)
+        if taken is not None:
+            random = np.random.default_rng([seed, case.newcomer, case.returns])
+            for days, follows in what_follows(lender, setting, case, taken, random):
+                self._due[self._day + int(days)].append(follows)
+
+
+MOVING = 40
+"""The options of which each point of a plot is the mean."""
+HALVES = {"first": "1st", "second": "2nd"}
+NAMES = (
+    "people",
+    "without an option",
+    "it helps: believed",
+    "it helps: true",
+    "carried out: believed",
+    "carried out: true",
+    "better off: believed",
+    "better off: true",
+    "true help in interval",
+)
+"""The rows of the table."""
+LEGEND = (
+    "told: the spec tells what follows from changes and reads rows without a label; plain: neither",
+    "1st, 2nd: halves of the newcomers, who apply in two years; outcomes are known about a year after a recourse",
+    "it helps: whoever carries it out; better off: carried out, and it helped",
+)
+
+
+class Pair(Struct, frozen=True):
+    """A mean probability as it was stated and as it is; None where there is none."""
+
+    believed: float | None
+    true: float | None
+
+    @property
+    def cells(self) -> Sequence[str]:
+        """Both as text."""
+        return percentage(self.believed), percentage(self.true)
+
+
+class Half(Struct, frozen=True):
+    """The newcomers of the first or the second half of the people whom the model rejects.
+
+    ``helped`` and ``carried_out`` are means over the options that they take, ``better_off`` over all of them: a person
+    without an option, whose share is ``none``, counts 0. ``in_interval`` is the share of all options told with an
+    interval that holds the true help.
+    """
+
+    people: int
+    none: float | None
+    helped: Pair
+    carried_out: Pair
+    better_off: Pair
+    in_interval: float | None
+
+    @classmethod
+    def of(cls, told: Sequence[Sequence[Told]]) -> Half:
+        """That of the options of some people."""
+        number, taken = len(told), [option for option in map(taken_of, told) if option is not None]
+        stated = [(one.stated_help, one.stated_execution) for one in taken if one.stated_help is not None]
+        intervals = [(one.help, *one.interval) for own in told for one in own if one.interval is not None]
+        return cls(
+            number,
+            _mean([not own for own in told], number),
+            Pair(_mean([help for help, _ in stated], len(stated)), _mean([one.help for one in taken], len(taken))),
+            Pair(
+                _mean([one.stated_execution for one in taken], len(taken)),
+                _mean([one.execution for one in taken], len(taken)),
+            ),
+            Pair(
+                _mean([help * acts for help, acts in stated], number) if len(stated) == len(taken) else None,
+                _mean([one.reward for one in taken], number),
+            ),
+            _mean([low <= help <= high for help, low, high in intervals], len(intervals)),
+        )
+
+    @property
+    def cells(self) -> Sequence[str]:
+        """Its figures as text, in the order of ``NAMES``."""
+        pairs = (*self.helped.cells, *self.carried_out.cells, *self.better_off.cells)
+        return (f"{self.people:,}", percentage(self.none), *pairs, percentage(self.in_interval))
+
+
+class ProgramFigures(Struct, frozen=True):
+    """Both halves of a program's people, and of those who came back with their option carried out how many there were
+    (``returned``) and how many of them the model ``rejected``."""
+
+    first: Half
+    second: Half
+    returned: int
+    rejected: int
+
+
+class LenderOwn(Struct, frozen=True):
+    """The fields of a lender in ``--json``; ``lender`` is by policy, and ``days`` have begun."""
+
+    lender: Mapping[str, ProgramFigures]
+    days: int
+
+
+class LenderFigures(Figures):
+    """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
+
+    def __init__(self, simulation: LenderSimulation, policies: Mapping[str, str]) -> None:
+        super().__init__(simulation.total)
+        self._simulation, self._policies = simulation, policies
+
+    def own(self) -> LenderOwn:
+        """The figures of both programs, and the days."""
+        answers = self._simulation.answers
+        figures = {policy: _figures(answers[program]) for program, policy in self._policies.items()}
+        return LenderOwn(figures, self._simulation.days)
+
+    def served(self, summary: Summary) -> Served:
+        """The days that have begun."""
+        days = self._simulation.days
+        return Served(days, self.total, f"day {days:,} of {self.total:,}")
+
+    def line(self, summary: Summary) -> str:
+        """How probably options help, by half."""
+        return "help believed / true: " + ", ".join(
+            f"{policy} {' / '.join(own.first.helped.cells)}, then {' / '.join(own.second.helped.cells)}"
+            for policy, own in self.own().lender.items()
+        )
+
+    def sections(self) -> Sequence[Section]:
+        """A column for each program and half, lines on those who came back, and plots over people."""
+        own = self.own().lender
+        halves = {
+            f"{policy}, {short}": getattr(one, half) for policy, one in own.items() for half, short in HALVES.items()
+        }
+        rows = [("rejected by the model", *halves)]
+        rows += zip(NAMES, *(half.cells for half in halves.values()), strict=True)
+        plots = [self._plot("it helps who carries it out", "help"), self._plot("it is carried out", "execution")]
+        return [Section("What was believed, and what was true", rows, [*self.conclusions(), *LEGEND], plots)]
+
+    def conclusions(self) -> Sequence[str]:
+        """A line for each program."""
+        return [
+            f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
+            for policy, one in self.own().lender.items()
+        ]
+
+    def _plot(self, title: str, name: str) -> Plot:
+        lines = [line for group, program in enumerate(self._policies) for line in self._lines(program, group, name)]
+        return Plot(f"{title}: mean of {MOVING} people", lines, "newcomer", highest=1.0)
+
+    def _lines(self, program: str, group: int, name: str) -> Iterator[Line]:
+        told = self._simulation.answers[program].told
+        taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
+        for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
+            values = [(number, getattr(one, attribute)) for number, one in taken.items()]
+            points = [(number, value) for number, value in values if value is not None]
+            x, y = zip(*points, strict=True) if points else ((), ())
+            means = [float(np.mean(y[max(0, end - MOVING) : end])) for end in range(1, len(y) + 1)]
+            yield Line(f"{self._policies[program]}, {kind}", x, means, group, dotted=kind == "true")
+
+
+def _figures(answers: Answers) -> ProgramFigures:
+    """The figures of a program; the halves are of its newcomers in the order in which they apply."""
+    middle = answers.newcomers / 2
+    first, second = (
+        Half.of([told for who, told in answers.told.items() if (who < middle) is is_first])
+        for is_first in (True, False)
+    )
+    return ProgramFigures(first, second, answers.returned, answers.rejected)
+
+
+def _mean(values: Sequence[float], number: int) -> float | None:
+    """The sum of some values by a number of people or options; None of nobody."""
+    return float(np.sum(values)) / number if number else None
+
+
+NAME = "lender"
+
+
+class LenderWorld(SimulatedWorld):
+    """Two programs with the same people. ``people`` are the newcomers of each."""
+
+    name: ClassVar[str] = NAME
+    in_words: ClassVar[str] = "a lender with labels of approved people only, late outcomes and many measures"
+    default_policies: ClassVar[tuple[str, ...] | None] = ("stages", "residual")
+    default_people: ClassVar[int | None] = 250
+    tick_seconds: ClassVar[float | None] = 0.0  # the days of the world are in the past
+    reads_journal: ClassVar[bool] = True
+    setting: ClassVar[Setting] = Setting(
+        measures=3, hidden="seen", approved_only=True, report_days=(330, 400), rows=2000
+    )
+    """What the world is like."""
+
+    def __init__(self, settings: WorldSettings, note: Note) -> None:
+        super().__init__(settings, note)
+        if self.policies != self.default_policies:
+            raise UsageError(f"--policies: the programs of --world {NAME} have choices of their own, leave it out")
+        if not self.people:
+            raise UsageError(f"--people 0: the world {NAME} ends, give a number of newcomers")
+        self._lenders: dict[str, Lender] = {}
+        self._newcomers: People | None = None
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """Newcomers, days, and rows of the file."""
+        return {
+            "newcomers per program": f"{self.people:,}",
+            "days": f"{ARRIVAL_DAYS + LAST_DAYS:,}",
+            "rows with a label": f"{self.setting.rows:,}",
+        }
+
+    @property
+    def serves(self) -> str:
+        """The days."""
+        return f"{ARRIVAL_DAYS + LAST_DAYS:,} days"
+
+    def write(self, folder: Path) -> Mapping[str, Path]:
+        """Draft and train the programs."""
+        self.note("writing the lender's file, drafting two specs of it, and training ...")
+        return make_programs(self.setting, folder, self.settings.seed)
+
+    def written(self, folder: Path) -> Mapping[str, Path] | None:
+        """Those of both programs, where one is there."""
+        specs = {program: folder / program / SPEC_FILE for program in (TOLD, PLAIN)}
+        return specs if (folder / TOLD).exists() else None
+
+    def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
+        """By what is true of the option that a person takes."""
+        equations = self.setting.equations()
+        for name, path in specs.items():
+            program = assemble(load_program_spec(path))
+            self._lenders[name] = Lender(equations, program.spec.features, partial(approves, program))
+        self._newcomers = self._drawn(self._lenders[TOLD])
+        worth = _Worth(self._lenders[TOLD], self._newcomers)
+        return {name: Scoreboard(worth, every) for name in specs}
+
+    def policy_of(self, program: str) -> str:
+        """``told`` or ``plain``."""
+        return program.removeprefix(f"{NAME}-")
+
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+        """The same newcomers in both programs."""
+        assert self._newcomers is not None, "scoreboards come first"
+        labels, seed = file_of(self.setting, self.settings.seed)[1], self.settings.seed
+        loans = [bool(label) for label in labels.tolist() if not math.isnan(label)]
+        served = [
+            ServedLender(name, lender, self._newcomers, loans, self.setting, seed, scoreboards[name])
+            for name, lender in self._lenders.items()
+        ]
+        simulation = LenderSimulation(served, prefix)
+        return Play(simulation, LenderFigures(simulation, {name: self.policy_of(name) for name in specs}))
+
+    def _drawn(self, lender: Lender) -> People:
+        """Newcomers of whom the model, which is the same in both programs, approves about ``approved_share``."""
+        random, number = np.random.default_rng([self.settings.seed, 1]), self.people
+        groups = [lender.newcomers(number, random, accepted=accepted) for accepted in (False, True)]
+        chosen = number * (random.random(number) < self.settings.approved_share) + np.arange(number)
+        return People(*map(np.concatenate, zip(*groups, strict=True))).only(chosen)
+
+
+class _Worth:
+    """The true worth of the option that a newcomer takes, for a scoreboard.
+
+    The oracle searches changes of one or two things among those that both programs may ask for.
+    """
+
+    def __init__(self, lender: Lender, newcomers: People) -> None:
+        self._best, self._newcomers = Oracle(lender), newcomers
+        self._found: dict[int, float] = {}
+
+    def oracle(self, t: int) -> float:
+        """That of the best option of newcomer t."""
+        if t not in self._found:
+            self._found[t] = self._best(self._newcomers.only(slice(t, t + 1)))
+        return self._found[t]
+
+    def expected_reward(self, t: int, taken: Told) -> float:
+        """The probability that it is carried out and helps."""
+        return taken.reward
+
+    def improvement(self, t: int, taken: Told) -> float:
+        """The probability that it helps who carries it out."""
+        return taken.help
+
+    def cost(self, t: int, taken: Told) -> float:
+        """Its cost."""
+        return taken.cost

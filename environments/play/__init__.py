@@ -1,0 +1,1 @@
+"""How worlds are played: what a world is, its programs, and the steps of a simulation over Kafka."""

@@ -1,0 +1,176 @@
+"""The contract of a world: it writes the programs that serve its people, plays against them, and says what is shown."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from msgspec import Struct
+
+from ...agents.choices import registry
+from ...streams.cli.display.words import mean
+from ...streams.errors import UsageError
+from ...streams.programs.former_methods import unknown_method
+from ...streams.settings import WorldSettings
+from ..figures.run_stats import Summary
+from ..figures.sections import Section, Served
+from ..rounds import Scoreboard
+from .simulation import Simulation
+
+Note = Callable[[str], None]
+"""Is told what takes long."""
+
+
+class Figures:
+    """The figures that a world shows of a run. As they are here: how many people were answered, and nothing of its own.
+
+    ``total`` is the number of rejected people of the whole run.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+    def add(self, event: Struct) -> None:
+        """Count an event of an output topic; each comes once, in any order."""
+
+    def own(self) -> Struct | None:
+        """The world's own figures, whose fields stand in ``--json`` beside those of every run."""
+        return None
+
+    def served(self, summary: Summary) -> Served:
+        """How far the run is."""
+        answered = summary.recourse + summary.none
+        return Served(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered")
+
+    def line(self, summary: Summary) -> str:
+        """The main figures in a line."""
+        scores = ", ".join(
+            f"{name} {mean(policy.improvement)} ({mean(policy.cost)})" for name, policy in summary.policies.items()
+        )
+        return f"improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}"
+
+    def sections(self) -> Sequence[Section]:
+        """The world's own figures for people."""
+        return ()
+
+    def end(self, state_dir: Path) -> None:
+        """Take what the worker's ledgers hold when the run has ended."""
+
+    def conclusions(self) -> Sequence[str]:
+        """Lines that ``onward simulate`` prints below the scores when the world has ended."""
+        return ()
+
+
+class Play(NamedTuple):
+    """A world while it is played: the events it sends and awaits, and what is shown of them."""
+
+    simulation: Simulation
+    figures: Figures
+
+
+class SimulatedWorld(ABC):
+    """A world, made of the settings of a command. A new one is a file or a package in this folder.
+
+        world = registry["people"](settings, note)
+        specs = world.write(folder)                         # a worker serves these programs
+        scoreboards = world.scoreboards(specs, every=10)
+        play = world.play(specs, scoreboards)
+        drive(play.simulation, client, ...)
+
+    Raises
+    ------
+    UsageError
+        For settings that the world cannot have, and files that cannot be used.
+    """
+
+    name: ClassVar[str]
+    """Its name for ``--world``."""
+    in_words: ClassVar[str]
+    """A description for ``--help``."""
+    default_policies: ClassVar[tuple[str, ...] | None] = None
+    default_people: ClassVar[int | None] = None
+    """In the place of the command's own defaults; None: these."""
+    takes_data: ClassVar[bool] = False
+    """Whether its people may be those of a data file."""
+    announces_models: ClassVar[bool] = False
+    """Whether it announces the models in its programs' folders, so that ``onward simulate`` plays kept ones."""
+    curve_every: ClassVar[int] = 10
+    """After how many answers the demo's curves have a point."""
+    tick_seconds: ClassVar[float | None] = None
+    """How often its workers should tick; None where their default will do."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """The kinds of its own events that it reads back, beside all outputs."""
+    reads_journal: ClassVar[bool] = False
+    """Whether it reads the journal too, which shows what was applied when."""
+
+    def __init__(self, settings: WorldSettings, note: Note) -> None:
+        if not self.takes_data and not (settings.data is settings.spec is None):
+            raise UsageError(f"--data and --spec describe people who apply one by one: leave out --world {self.name}")
+        given = settings.model_fields_set
+        self.settings, self.note = settings, note
+        self.policies, self.people = settings.policies, settings.people
+        if self.default_policies is not None and "policies" not in given:
+            self.policies = self.default_policies
+        if self.default_people is not None and "people" not in given:
+            self.people = self.default_people
+        for name in self.policies:
+            if name not in registry:
+                raise UsageError(f"--policies: {unknown_method('policy', 'choice', name, registry)}")
+        if len(set(self.policies)) < len(self.policies):
+            raise UsageError(f"--policies {','.join(self.policies)!r}: name each choice once")
+
+    @property
+    def title(self) -> str:
+        """The world's name, as the report has it."""
+        return self.name
+
+    @property
+    @abstractmethod
+    def facts(self) -> Mapping[str, str]:
+        """Its sizes for the report, by name."""
+
+    @property
+    @abstractmethod
+    def serves(self) -> str:
+        """The people whom a run serves, such as "500 rejected people"."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether it ends; else the same people come again and again."""
+        return True
+
+    @abstractmethod
+    def write(self, folder: Path) -> Mapping[str, Path]:
+        """Write the folder of each program; return the spec files by program.
+
+        Raises ``UsageError`` when a folder exists already or cannot be written.
+        """
+
+    def written(self, folder: Path) -> Mapping[str, Path] | None:  # worlds that announce models have some
+        """The spec files of programs that ``write`` has written to a folder before; None where there are none."""
+        return None
+
+    def warm_up(self, specs: Mapping[str, Path]) -> None:  # noqa: B027 -- most worlds have nothing to do
+        """Do once on this machine what would keep the worker of these programs busy at its start."""
+
+    @abstractmethod
+    def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
+        """A scoreboard for each program of ``write``, with a point of its curve ``every`` answers."""
+
+    def policy_of(self, program: str) -> str:
+        """The name of a program's policy in the tables."""
+        return program
+
+    @abstractmethod
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+        """Begin to play against the programs; ``prefix`` is put before all ids. ``scoreboards`` are kept."""
+
+    def shown(self, specs: Mapping[str, Path]) -> str:
+        """The program whose answers are shown as examples."""
+        return next(iter(specs))
+
+    def advice(self, specs: Mapping[str, Path], summary: Summary) -> Iterator[str]:
+        """Advice on the spec where many people get no option, or options with many changes."""
+        return iter(())

@@ -1,0 +1,27 @@
+"""The worlds that ``onward demo`` and ``onward simulate`` play, by name: one file or package a world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..agents.registry import Registry
+from ..streams.errors import UsageError
+from ..streams.settings import WorldSettings
+from .play.contract import Figures, Play, SimulatedWorld
+
+registry = Registry(SimulatedWorld, __package__, [str(Path(__file__).parent)])  # type: ignore[type-abstract]
+"""Every world by the name that ``--world`` uses."""
+
+__all__ = ["Figures", "Play", "SimulatedWorld", "kind_of", "registry", "worlds_in_words"]
+
+
+def worlds_in_words() -> str:
+    """The names for ``--world``."""
+    return "Worlds: " + "; ".join(f"{name}: {world.in_words}" for name, world in registry.items()) + "."
+
+
+def kind_of(settings: WorldSettings) -> type[SimulatedWorld]:
+    """The world that settings name; raise ``UsageError`` where there is none."""
+    if settings.world not in registry:
+        raise UsageError(f"--world {settings.world}: there is no such world, use one of {', '.join(registry)}")
+    return registry[settings.world]

@@ -1,0 +1,76 @@
+"""What the demo shows of its summary."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import msgspec
+from rich.console import Console
+
+from onward.environments.figures.run_stats import Latency, PolicySummary, Summary
+from onward.environments.figures.screen import View, panel, tables
+from onward.environments.figures.sections import Section
+from onward.environments.play.contract import Figures
+from onward.schemas.events import Change, Option, Recourse
+
+NOBODY = Summary(
+    5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
+)
+
+
+def drawn(summary: Summary) -> str:
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(panel(View(summary, Figures(5))), tables(View(summary, Figures(5))))
+    return console.export_text()
+
+
+def test_what_a_world_shows_is_text_and_no_markup():
+    class Own(Figures):
+        def sections(self):
+            return [Section("own", [("name", "number"), ("[red]x", "7")], ["[bold]a line"])]
+
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(panel(View(NOBODY, Own(5))))
+    text = console.export_text()
+    assert "[red]x" in text
+    assert "[bold]a line" in text
+
+
+def test_where_nobody_was_served_nothing_is_a_share_of_the_oracle_s():
+    text = drawn(NOBODY)
+    assert "100%" not in text
+    assert "100.0% without a way forward" in text
+
+
+def test_many_changes_are_shown_where_there_are_any():
+    assert "more than 4" not in drawn(msgspec.structs.replace(NOBODY, many_changes_share=0.0, mean_changes=1.5))
+    text = drawn(msgspec.structs.replace(NOBODY, many_changes_share=0.25, mean_changes=3.0))
+    assert "3.0 changes an option, more than 4 in 25.0% of them" in text
+    assert "options with more than 4 changes" in text
+
+
+def test_the_recourse_of_people_is_shown_in_words_and_that_outcomes_are_simulated():
+    option = Option("3", (Change("savings", 100, 2500, "EUR"),), 0.2, 0.9, 1.0)
+    recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")
+    text = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,)))
+    assert text.count("a7: 1 way forward") == 2
+    assert text.count("raise savings from 100 to 2,500 EUR") == 2
+    assert text.count("outcomes are simulated") == 2
+
+
+def test_a_long_option_goes_on_below_its_first_word():
+    changes = tuple(Change(f"payments_{number}", 1000, 500, "EUR") for number in range(4))
+    recourse = Recourse("loan", 0, "a7", 0, (Option("3", changes, 0.2, 0.9, 1.0),), "protoar", "v", "s", "m")
+    lines = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,))).splitlines()
+    number = next(number for number, line in enumerate(lines) if "1. lower" in line)
+    assert "(cost" in lines[number + 1]
+    margin = lines[number].index("lower")
+    assert not lines[number + 1][1:margin].strip()
+    assert lines[number + 1][margin] != " "
+
+
+def test_the_screen_shows_what_people_are_told_above_the_figures_of_the_learners():
+    option = Option("3", (Change("savings", 100, 2500, "EUR"),), 0.2, 0.9, 1.0)
+    recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")
+    text = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,)))
+    assert text.index("raise savings") < text.index("of the oracle's")
