@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..agents.candidates.plans import PlanGenerator
 from ..agents.costs.causal import Causal
-from ..schemas.events import Answer, Application, DeadLetter, Option, Question, Recourse
+from ..schemas.events import Answer, Application, DeadLetter, Option, Question
 from ..schemas.spec import Elicitation, PriorComponent, ProgramSpec, WeightPrior
 from ..streams.api.program import load_program
 from ..streams.cli.display.words import percentage
@@ -24,10 +24,9 @@ from ..streams.programs.assembly import assemble
 from ..streams.programs.elicitation import elicitation_faults
 from ..streams.programs.spec_check import load_program_spec
 from ..streams.topics import Topics
-from .figures.run_stats import Summary
-from .figures.sections import Section
+from .figures.recording import Recording, Summary
+from .figures.sections import Section, Served, Shown
 from .people import PeopleWorld
-from .play.contract import Figures, Play
 from .play.lockstep import LockstepRun, SimulatedProgram
 from .play.simulation import AwaitedAnswer, Simulation, SimulationStep, is_journaled
 from .rounds import Scoreboard
@@ -167,75 +166,30 @@ class ElicitationRun(LockstepRun):
         return self._step(kind, Answer(self.program, name, option, number), is_journaled(id))
 
 
-class QuestionSummary(Struct, frozen=True):
-    """``expired`` counts the people who were told their recourse with a question open, ``refused`` the answers that did
-    not count.
+def shown(recording: Recording, served: Served, excess: Sequence[Sequence[float]]) -> Shown:
+    """What was asked and answered, and how near people's easiest plan the answers bring them.
 
-    ``regret_by_answers`` is the mean share by which the first option costs a person above their own cheapest plan: of
-    those who answer no question, at most one, and so on. None where nobody has been answered yet.
+    ``excess`` are the shares by which the first option costs people above their own cheapest plan: of those who answer
+    no question, at most one, and so on. An expired question is open when the recourse is told, and a refused answer is
+    one that did not count.
     """
-
-    asked: int
-    answered: int
-    expired: int
-    refused: int
-    regret_by_answers: tuple[float | None, ...]
-
-
-class ElicitationOwn(Struct, frozen=True):
-    """The field of this world in ``--json``."""
-
-    questions: QuestionSummary
-
-
-class ElicitationFigures(Figures):
-    """Counts questions, and measures what is recommended to people who answer in different ``manners``, by round."""
-
-    def __init__(self, total: int, world: WeightWorld, manners: Sequence[Manner]) -> None:
-        super().__init__(total)
-        self._world, self._manners = world, manners
-        self._asked: Counter[tuple[str, str]] = Counter()
-        self._answered: dict[tuple[str, str], int] = {}
-        self._refused = 0
-        self._excess: list[list[float]] = [[] for _ in range(QUESTIONS + 1)]
-
-    def add(self, event: Struct) -> None:
-        """Count an event, if it is about questions."""
-        match event:
-            case Question():
-                self._asked[event.program, event.application] += 1
-            case Recourse(is_revision=False, answers=tuple() as answers):
-                self._answered[event.program, event.application] = len(answers)
-            case DeadLetter():
-                self._refused += event.topic.endswith(Topics(prefix="").answers)
-
-    def read(self, t: int, options: Sequence[Option]) -> Any:
-        """The features of application t after each option, once the cost of the first one is measured."""
-        targets = self._world.targets(t, options)
-        excess = self._world.excess(t, targets[0])
-        if excess is not None:
-            self._excess[self._manners[self._world.round_of(t)].answers].append(excess)
-        return targets
-
-    def own(self) -> ElicitationOwn:
-        """The questions and answers so far."""
-        expired = sum(self._asked[person] > answers for person, answers in self._answered.items())
-        regret = tuple(sum(each) / len(each) if each else None for each in self._excess)
-        answered = sum(self._answered.values())
-        return ElicitationOwn(QuestionSummary(self._asked.total(), answered, expired, self._refused, regret))
-
-    def line(self, summary: Summary) -> str:
-        """How much dearer than their own cheapest plan people's first option is."""
-        regret = self.own().questions.regret_by_answers
-        return "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))
-
-    def sections(self) -> Sequence[Section]:
-        """The same as a table, and below it what was asked."""
-        own = self.own().questions
-        rows = [("answers", "above their own cheapest plan")]
-        rows += [(str(answers), percentage(regret)) for answers, regret in enumerate(own.regret_by_answers)]
-        counts = f"{own.asked:,} questions, {own.answered:,} answered; {own.expired:,} people let a deadline pass, "
-        return [Section("Questions to people", rows, [f"{counts}{own.refused:,} answers did not count"])]
+    asked = Counter((one.program, one.application) for one in recording.of(Question))
+    told = [one for one in recording.recourses if isinstance(one.answers, tuple)]
+    answered = {(one.program, one.application): len(cast(tuple[object, ...], one.answers)) for one in told}
+    regret = [sum(each) / len(each) if each else None for each in excess]
+    own = {
+        "asked": asked.total(),
+        "answered": sum(answered.values()),
+        "expired": sum(asked[person] > answers for person, answers in answered.items()),
+        "refused": sum(one.topic.endswith(Topics(prefix="").answers) for one in recording.of(DeadLetter)),
+    }
+    rows = [("answers", "above their own cheapest plan")]
+    rows += [(str(answers), percentage(share)) for answers, share in enumerate(regret)]
+    counts = f"{own['asked']:,} questions, {own['answered']:,} answered; {own['expired']:,} people let a deadline pass"
+    lines = [f"{counts}, {own['refused']:,} answers did not count"]
+    line = "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))
+    data = {"questions": {**own, "regret_by_answers": regret}}
+    return Shown(served, line, [Section("Questions to people", rows, lines, data=data)])
 
 
 EFFORT: Mapping[str, float] = {
@@ -317,15 +271,28 @@ class ElicitationWorld(PeopleWorld):
         world.offer(np.repeat(rows, [len(targets) for targets in plans]), np.concatenate(plans))
         return {program: Scoreboard(world, every) for program in specs}
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """In lock-step with questions and recourse."""
         world, manners = self._people, manners_of(self.world.rejected, self.settings.seed)
-        figures = ElicitationFigures(self._total, world, manners)
         elicitation = self._program.elicitation
         assert elicitation is not None, "the programs ask"
         overdue = elicitation.deadline + self._program.policy.window.lateness - LEFT
-        programs = [SimulatedProgram(program, world, scoreboards[program], figures.read) for program in specs]
-        return Play(Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs), figures)
+        self._excess: list[list[float]] = [[] for _ in range(QUESTIONS + 1)]
+
+        def read(t: int, options: Sequence[Option]) -> Any:
+            """The features of application t after each option, once the cost of the first one is measured."""
+            targets = world.targets(t, options)
+            excess = world.excess(t, targets[0])
+            if excess is not None:
+                self._excess[manners[world.round_of(t)].answers].append(excess)
+            return targets
+
+        programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
+        return Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs)
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Questions, and what the answers bring."""
+        return shown(recording, super().show(recording, summary).served, self._excess)
 
 
 def prior_of_kinds(spec: ProgramSpec) -> WeightPrior:

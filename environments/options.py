@@ -6,13 +6,12 @@ They ask for a place in a course, with twelve skills that they may practise.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 
 from ..agents.arrays import Array
 from ..agents.costs import SampledCost
@@ -28,10 +27,9 @@ from ..streams.engine.state import CurrentModel
 from ..streams.programs.assembly import assemble
 from ..streams.programs.program import Program
 from ..streams.programs.spec_check import load_program_spec
-from .figures.run_stats import Summary
-from .figures.sections import Section
+from .figures.recording import Recording, Summary
+from .figures.sections import Section, Shown
 from .people import PeopleWorld, served_by_steps
-from .play.contract import Figures, Play
 from .play.lockstep import LockstepRun, SimulatedProgram
 from .play.program_folders import program_name, write_programs
 from .play.simulation import Simulation
@@ -98,6 +96,8 @@ NAMES = (
 )
 KNOWN_PICKS = 1e6
 """Picks after which the shares of a population count as known."""
+Places = dict[int, int | None]
+"""The place of the option that people take, from 0, by application; None where they take none."""
 
 
 class OptionsWorld(PeopleWorld):
@@ -112,6 +112,7 @@ class OptionsWorld(PeopleWorld):
     default_people: ClassVar[int | None] = 800
     takes_data: ClassVar[bool] = False
     reads_journal: ClassVar[bool] = True
+    more_programs: ClassVar[int] = 1
     truth_world: ClassVar[type[TruthWorld]] = PreferenceWorld
 
     def _generated(self, seed: int) -> tuple[ProgramSpec, Table]:
@@ -129,10 +130,6 @@ class OptionsWorld(PeopleWorld):
     def _people(self) -> PreferenceWorld:
         assert isinstance(self.world, PreferenceWorld), "generated people have preferences"
         return self.world
-
-    @property
-    def _total(self) -> int:
-        return self.world.rejected * (len(self.choices) + 1)
 
     def write(self, folder: Path) -> Mapping[str, Path]:
         """One program for each choice, and one that suggests one option."""
@@ -153,28 +150,51 @@ class OptionsWorld(PeopleWorld):
         self._people.know(cost, self.settings.seed)
         return super().scoreboards(specs, every)
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """In lock-step with the answers, and with what people say of their options."""
         self.note("suggesting options to everybody as if the population were known, and as if nothing were ...")
-        first = next(iter(specs))
-        single = next(program for program in specs if self.policy_of(program) == ONE)
-        program = assemble(load_program_spec(specs[first]))
-        known, unlearned = (picks_believing(shares, program, self._people) for shares in (self._people.shares, None))
-        figures = OptionsFigures(self._total, self._people, first, single, known, unlearned)
-        programs = [
-            SimulatedProgram(
-                program, self._people, scoreboards[program], self._people.targets, figures.pick_of(program)
-            )
-            for program in specs
-        ]
-        return Play(Simulation(LockstepRun(own, prefix) for own in programs), figures)
+        program = assemble(load_program_spec(specs[next(iter(specs))]))
+        self._known, self._unlearned = (
+            picks_believing(shares, program, self._people) for shares in (self._people.shares, None)
+        )
+        self._places: dict[str, Places] = {program: {} for program in specs}
+        return Simulation(LockstepRun(self._simulated(program, scoreboards[program]), prefix) for program in specs)
+
+    def _simulated(self, program: str, scoreboard: Scoreboard) -> SimulatedProgram:
+        """A program, and the picks of people among its options."""
+
+        def pick(t: int, targets: Any) -> int | None:
+            place = self._places[program][t] = self._people.pick(t, targets)
+            return place
+
+        return SimulatedProgram(program, self._people, scoreboard, self._people.targets, pick)
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Whom the options satisfy, and the options that people take of the first program."""
+        several = next(iter(self._places.values()))
+        single = next(places for program, places in self._places.items() if self.policy_of(program) == ONE)
+        shares = satisfied(self._people.rejected_applications, several, single, self._known, self._unlearned)
+        by_place = Counter(NONE if place is None else str(place + 1) for place in several.values())
+        picks, taken = by_place.total() - by_place[NONE], dict(sorted(by_place.items()))
+        rows = [("satisfied", "share"), *zip(NAMES, map(mean, shares.values()), strict=True)]
+        places = ", ".join(f"{place}: {count}" for place, count in taken.items())
+        lines = [f"{picks:,} people said that they would take an option, by its place {places}"]
+        data = {"satisfied": shares, "picks": picks, "taken_by_place": taken}
+        line = " / ".join(mean(shares[name]) for name in ("first", "last", "one_option", "known"))
+        return Shown(
+            super().show(recording, summary).served,
+            f"satisfied, first / last / one option / known: {line}",
+            [Section("Options for people whose preferences nobody knows", rows, lines, data=data)],
+        )
 
     def shown(self, specs: Mapping[str, Path]) -> str:
         """The first one."""
         return next(iter(specs))
 
 
-class Satisfied(Struct, frozen=True):
+def satisfied(
+    rejected: Sequence[int], several: Places, single: Places, known: Places, unlearned: Places
+) -> Mapping[str, float | None]:
     """The shares of people for whom an option costs little enough: among the first and the last fifth of a program.
 
     ``one_option``, ``known`` and ``unlearned`` are shares of the last fifth: of the program that suggests one option,
@@ -183,82 +203,16 @@ class Satisfied(Struct, frozen=True):
     makes of them: so what is learned is what ``last`` is above ``unlearned``, and what is left what it is below
     ``known``. None where nobody has been answered yet.
     """
-
-    first: float | None
-    last: float | None
-    one_option: float | None
-    known: float | None
-    known_first: float | None
-    unlearned: float | None
-
-
-class OptionsOwn(Struct, frozen=True):
-    """The fields of this world in ``--json``.
-
-    ``picks`` counts the people who said that they would take an option of the first program, ``taken_by_place`` which
-    place in the recourse it had, or ``none``.
-    """
-
-    satisfied: Satisfied
-    picks: int
-    taken_by_place: Mapping[str, int]
-
-
-Places = dict[int, int | None]
-"""The place of the option that people take, from 0, by application; None where they take none."""
-
-
-class OptionsFigures(Figures):
-    """Whom the options of the first program satisfy, those of the ``single`` one, and those that it would suggest to a
-    ``known`` population, and ``unlearned`` without any pick."""
-
-    def __init__(
-        self, total: int, world: PreferenceWorld, first: str, single: str, known: Places, unlearned: Places
-    ) -> None:
-        super().__init__(total)
-        self._world, self._first, self._single, self._known, self._unlearned = world, first, single, known, unlearned
-        self._places: dict[str, Places] = {}
-
-    def pick_of(self, program: str) -> Callable[[int, Any], int | None]:
-        """The picks of people among the options of a program."""
-        places = self._places.setdefault(program, {})
-
-        def pick(t: int, targets: Any) -> int | None:
-            places[t] = self._world.pick(t, targets)
-            return places[t]
-
-        return pick
-
-    def own(self) -> OptionsOwn:
-        """The picks so far."""
-        rejected = self._world.rejected_applications
-        fifth = max(1, int(len(rejected) * FIFTH))
-        first, last = rejected[:fifth], rejected[-fifth:]
-        several = self._places.get(self._first, {})
-        places = Counter(NONE if place is None else str(place + 1) for place in several.values())
-        satisfied = Satisfied(
-            _share(several, first),
-            _share(several, last),
-            _share(self._places.get(self._single, {}), last),
-            _share(self._known, last),
-            _share(self._known, first),
-            _share(self._unlearned, last),
-        )
-        return OptionsOwn(satisfied, places.total() - places[NONE], dict(sorted(places.items())))
-
-    def line(self, summary: Summary) -> str:
-        """The shares of people whom the options satisfy."""
-        satisfied = self.own().satisfied
-        shown = satisfied.first, satisfied.last, satisfied.one_option, satisfied.known
-        return "satisfied, first / last / one option / known: " + " / ".join(map(mean, shown))
-
-    def sections(self) -> Sequence[Section]:
-        """The shares of people whom the options satisfy, and the options that they take."""
-        own = self.own()
-        rows = [("satisfied", "share"), *zip(NAMES, map(mean, msgspec.structs.astuple(own.satisfied)), strict=True)]
-        taken = ", ".join(f"{place}: {count}" for place, count in own.taken_by_place.items())
-        lines = [f"{own.picks:,} people said that they would take an option, by its place {taken}"]
-        return [Section("Options for people whose preferences nobody knows", rows, lines)]
+    fifth = max(1, int(len(rejected) * FIFTH))
+    first, last = rejected[:fifth], rejected[-fifth:]
+    return {
+        "first": _share(several, first),
+        "last": _share(several, last),
+        "one_option": _share(single, last),
+        "known": _share(known, last),
+        "known_first": _share(known, first),
+        "unlearned": _share(unlearned, last),
+    }
 
 
 def picks_believing(shares: Array | None, program: Program, world: PreferenceWorld) -> Places:

@@ -19,9 +19,9 @@ from ..streams.programs.margin import margin_of
 from ..streams.programs.model_fit import ModelFacts, misfit
 from ..streams.programs.spec_check import load_program_spec
 from ..streams.settings import WorldSettings
-from .figures.run_stats import Summary
+from .figures.recording import Summary
 from .improvement import ImprovementWorld
-from .play.contract import Figures, Note, Play, SimulatedWorld
+from .play.contract import Note, SimulatedWorld
 from .play.lockstep import LockstepRun, SimulatedProgram, first_candidate
 from .play.program_folders import Choices, offer_options, program_name, write_programs
 from .play.simulation import Simulation
@@ -55,6 +55,8 @@ class PeopleWorld(SimulatedWorld):
     name: ClassVar[str] = "people"
     in_words: ClassVar[str] = "applicants one by one, generated or of --data"
     takes_data: ClassVar[bool] = True
+    more_programs: ClassVar[int] = 0
+    """The programs beside one for each choice."""
     conditions: ClassVar[Conditions] = Conditions()
     truth_world: ClassVar[type[TruthWorld]] = TruthWorld
     """The world of generated people, and of a file's where everything that they could become is known."""
@@ -75,12 +77,16 @@ class PeopleWorld(SimulatedWorld):
             others: Choices = {name: {} for name in self.policies if name != self._own}
             self.choices = {self._own: loaded.policy.parameters, **others}
         paper = _copies_instances(loaded) if self._own else data is not None
-        self._data = "generated people" if data is None else data.name
         try:
             self.world = self._paper_world(table) if paper else self._truth_world(table)
         except ValueError as error:
             where = data or "the generated people"
             raise UsageError(f"{where}: {error}; another --seed splits the data in another way") from None
+        self.title, self.ends = self._program.program, self.people > 0
+        source = "generated people" if data is None else data.name
+        self.facts = {"data": source, "applications per program": f"{self.people:,}"}
+        self.total = self.world.rejected * (len(self.choices) + self.more_programs)
+        self.serves = f"{self.total:,} rejected people"
 
     def _generated(self, seed: int) -> tuple[ProgramSpec, Table]:
         """The people where there is no data file, and the spec that they apply to."""
@@ -128,30 +134,6 @@ class PeopleWorld(SimulatedWorld):
             conditions=self.conditions,
         )
 
-    @property
-    def title(self) -> str:
-        """The name of the spec."""
-        return self._program.program
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """Where the people are from, and how many apply."""
-        return {"data": self._data, "applications per program": f"{self.people:,}"}
-
-    @property
-    def ends(self) -> bool:
-        """Unless there is no number of people."""
-        return self.people > 0
-
-    @property
-    def _total(self) -> int:
-        return self.world.rejected * len(self.choices)
-
-    @property
-    def serves(self) -> str:
-        """The rejected people of all programs."""
-        return f"{self._total:,} rejected people"
-
     def write(self, folder: Path) -> Mapping[str, Path]:
         """One program for each choice."""
         return write_programs(self.title, self.world, folder, self.choices)
@@ -167,16 +149,12 @@ class PeopleWorld(SimulatedWorld):
         """Its choice."""
         return next(choice for choice in self.choices if program_name(self.title, choice) == program)
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """In lock-step with the answers."""
         world = self.world
         read = world.targets if isinstance(world, TruthWorld) else first_candidate
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
-        return Play(Simulation(LockstepRun(own, prefix) for own in programs), self.figures(scoreboards))
-
-    def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:  # subclasses show them
-        """The figures of a run."""
-        return Figures(self._total)
+        return Simulation(LockstepRun(own, prefix) for own in programs)
 
     def shown(self, specs: Mapping[str, Path]) -> str:
         """That of the spec's own policy, which comes first; else the last one, the default."""

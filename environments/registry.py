@@ -7,12 +7,10 @@ from pathlib import Path
 from ..agents.registry import Registry
 from ..streams.errors import UsageError
 from ..streams.settings import WorldSettings
-from .play.contract import Figures, Play, SimulatedWorld
+from .play.contract import SimulatedWorld
 
 registry = Registry(SimulatedWorld, __package__, [str(Path(__file__).parent)])  # type: ignore[type-abstract]
 """Every world by the name that ``--world`` uses."""
-
-__all__ = ["Figures", "Play", "SimulatedWorld", "kind_of", "registry", "worlds_in_words"]
 
 
 def worlds_in_words() -> str:

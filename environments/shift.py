@@ -18,10 +18,10 @@ from ..schemas.table import Table
 from ..streams.cli.display.words import mean
 from ..streams.engine.rewards.summary import joined
 from ..streams.ledger.summary import summaries
-from .figures.run_stats import Summary
-from .figures.sections import Section
+from .figures.recording import Recording, Summary
+from .figures.sections import Section, Shown
 from .people import PeopleWorld
-from .play.contract import Figures
+from .play.simulation import Simulation
 from .rounds import Point, Scoreboard
 from .truth import Conditions, TruthWorld
 
@@ -59,11 +59,33 @@ class ShiftWorld(PeopleWorld):
         world.make_inert(FEATURE, from_the_shift=True)
         return world
 
-    def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:
-        """Improvement before and after the shift."""
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
+        """In lock-step with the answers."""
+        self._boards, self._omega = scoreboards, dict[str, Mapping[str, float]]()
+        return super().play(specs, scoreboards, prefix)
+
+    def end(self, state_dir: Path) -> None:
+        """Read what the programs have learned of each feature."""
+        of_ledgers = [program for ledger in summaries(state_dir) for program in ledger.programs]
+        for name in self._boards:
+            parts = [own.rewards for own in of_ledgers if own.program == name and own.rewards is not None]
+            if parts:
+                self._omega[self.policy_of(name)] = {one.feature: one.omega for one in joined(parts).features}
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Improvement before and after the shift, and in the end what the ledgers say was learned."""
         assert isinstance(self.world, TruthWorld), "generated people have a known truth"
-        policies = {program: self.policy_of(program) for program in scoreboards}
-        return ShiftFigures(self._total, self.world, scoreboards, policies)
+        at, rejected = self.world.shift, self.world.rejected
+        improvement = {self.policy_of(name): phases(board.curve, at, rejected) for name, board in self._boards.items()}
+        shift = ShiftSummary(FEATURE, at, improvement, self._omega)
+        rows = [(policy, *map(mean, msgspec.structs.astuple(own))) for policy, own in improvement.items()]
+        head, lines = ("improvement", "before", "just after", "at the end"), list(lines_of(shift))
+        return Shown(
+            super().show(recording, summary).served,
+            "improvement before / just after / at the end: "
+            + ", ".join(f"{policy} {own}" for policy, own in improvement.items()),
+            [Section("A feature that stops helping", [head, *rows], lines, data={"shift": shift})],
+        )
 
 
 class Phases(Struct, frozen=True):
@@ -94,52 +116,6 @@ class ShiftSummary(Struct, frozen=True):
         """By policy the feature that helps least of what was expected; None where all help about as expected."""
         best = {policy: max(omega, key=lambda name: omega[name]) for policy, omega in self.omega.items() if omega}
         return {policy: name if self.omega[policy][name] > LEAST_OMEGA else None for policy, name in best.items()}
-
-
-class ShiftOwn(Struct, frozen=True):
-    """The field of a shift in ``--json``."""
-
-    shift: ShiftSummary
-
-
-class ShiftFigures(Figures):
-    """Improvement before and after the shift, and in the end what the ledgers say was learned."""
-
-    def __init__(
-        self, total: int, world: TruthWorld, scoreboards: Mapping[str, Scoreboard], policies: Mapping[str, str]
-    ) -> None:
-        super().__init__(total)
-        self._world, self._scoreboards, self._policies = world, scoreboards, policies
-        self._omega: dict[str, Mapping[str, float]] = {}
-
-    def own(self) -> ShiftOwn:
-        """Improvement so far, and what was learned."""
-        world = self._world
-        improvement = {
-            self._policies[program]: phases(board.curve, world.shift, world.rejected)
-            for program, board in self._scoreboards.items()
-        }
-        return ShiftOwn(ShiftSummary(FEATURE, world.shift, improvement, self._omega))
-
-    def line(self, summary: Summary) -> str:
-        """The improvement of each policy."""
-        policies = ", ".join(f"{policy} {own}" for policy, own in self.own().shift.improvement.items())
-        return f"improvement before / just after / at the end: {policies}"
-
-    def sections(self) -> Sequence[Section]:
-        """Improvement by phase and policy, and below it what was learned."""
-        shift = self.own().shift
-        rows = [(policy, *map(mean, msgspec.structs.astuple(own))) for policy, own in shift.improvement.items()]
-        head = ("improvement", "before", "just after", "at the end")
-        return [Section("A feature that stops helping", [head, *rows], list(lines_of(shift)))]
-
-    def end(self, state_dir: Path) -> None:
-        """Read what the programs have learned of each feature."""
-        of_ledgers = [program for ledger in summaries(state_dir) for program in ledger.programs]
-        for name, policy in self._policies.items():
-            parts = [own.rewards for own in of_ledgers if own.program == name and own.rewards is not None]
-            if parts:
-                self._omega[policy] = {feature.feature: feature.omega for feature in joined(parts).features}
 
 
 def lines_of(shift: ShiftSummary) -> Iterator[str]:

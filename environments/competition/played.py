@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
 from ...agents.goals import Threshold as ThresholdGoal
 from ...agents.reached import reaches_score
@@ -41,9 +41,9 @@ from ...streams.programs.bundle.writer import write_bundle
 from ...streams.programs.models.scoring import score_of_options
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.settings import WorldSettings
-from ..figures.run_stats import PromiseSummary, Summary
-from ..figures.sections import Line, Plot, Section, Served
-from ..play.contract import Figures, Note, Play, SimulatedWorld
+from ..figures.recording import PromiseSummary, Recording, Summary
+from ..figures.sections import Line, Plot, Section, Served, Shown
+from ..play.contract import Note, SimulatedWorld
 from ..play.program_folders import MODEL_FOLDER, REFERENCE_PEOPLE, SPEC_FILE, program_name, write_spec
 from ..play.simulation import OutgoingEvent, Run, Simulation, SimulationStep
 from ..rounds import Scoreboard
@@ -147,132 +147,81 @@ SHOWN = 8
 COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
 
 
-class CoverageSummary(Struct, frozen=True):
-    """``achieved`` is the share of those who came back with their promised score that got a place; None without any.
+def shown(recording: Recording, total: int, seasons: Sequence[Season] = ()) -> Shown:
+    """Rounds, coverage and promises as they were read. ``total`` is the number of rounds of all programs.
 
-    ``rounds`` is the number of closed rounds, of all programs.
+    Coverage is the share of those who came back with their promised score that got a place. ``feasibility`` is RF, the
+    share of the rejected who come back with the score that they were told: the mean of the rounds.
     """
+    rounds = sorted(recording.of(Threshold), key=lambda one: (one.round, one.program))
+    feasibility = mean_of_rounds([one.feasibility for season in seasons for one in season.outcomes])
+    served = Served(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
+    if not rounds:
+        return Shown(served, "", [Section("", data={"feasibility": feasibility})])
+    last, promises = rounds[-SHOWN:], promises_of(recording)
+    nominal, achieved = rounds[-1].coverage.nominal, _achieved(recording)
+    coverage = f"{percentage(achieved)} (nominal {percentage(nominal)})"
+    lines = [f"coverage {coverage}", f"promises: {promises}"]
+    if feasibility is not None:
+        lines.append(f"{percentage(feasibility)} of the rejected came back with the score they were told")
+    lines += [f"drift in round {one.round}: {', '.join(one.drift)}" for one in last if one.drift]
+    data = {
+        "coverage": {"nominal": nominal, "achieved": achieved, "rounds": len(rounds)},
+        "promises": promises,
+        "feasibility": feasibility,
+        "last_rounds": last,
+    }
+    by_program = {name: [one for one in rounds if one.program == name] for name in sorted({o.program for o in rounds})}
+    section = Section("Rounds and promises", _rows(last), lines, [_goals(by_program), _coverages(by_program)], data)
+    line = f"threshold {last[-1].threshold:.3f}, next goal {_goal(last[-1])}, coverage {coverage}, promises: {promises}"
+    return Shown(served, line, [section])
 
-    nominal: float
-    achieved: float | None
-    rounds: int
 
-    def __str__(self) -> str:
-        return f"{percentage(self.achieved)} (nominal {percentage(self.nominal)})"
-
-
-class RoundsOwn(Struct, frozen=True):
-    """The fields of rounds in ``--json``. ``feasibility`` is RF, the mean of the rounds; the others are unset before
-    the first round is closed."""
-
-    coverage: CoverageSummary | UnsetType
-    promises: PromiseSummary | UnsetType
-    feasibility: float | None
-    last_rounds: tuple[Threshold, ...] | UnsetType
+def promises_of(recording: Recording) -> PromiseSummary:
+    """The promised scores, by what has become of them."""
+    made = sum(isinstance(one.target_score, float) for one in recording.of(Recourse))
+    made += sum(one.reason == APPLY_AGAIN for one in recording.of(NoRecourse))
+    return PromiseSummary.of(made, Counter(one.status for one in _settled(recording)))
 
 
-class RoundFigures(Figures):
-    """Counts rounds and promises. ``total`` is the number of rounds of all programs."""
+def _settled(recording: Recording) -> Sequence[PromiseChange]:
+    return [one for one in recording.of(PromiseChange) if isinstance(one.target_score, float)]
 
-    def __init__(self, total: int, seasons: Sequence[Season] = ()) -> None:
-        super().__init__(total)
-        self._seasons = seasons
-        self._rounds: dict[tuple[int, str], Threshold] = {}
-        self._ended: Counter[str] = Counter()
-        self._made = self._reached = self._kept = 0
 
-    def add(self, event: Struct) -> None:
-        """Count an event, if it is about rounds."""
-        match event:
-            case Threshold():
-                self._rounds[event.round, event.program] = event
-            case PromiseChange(target_score=float() as target_score):
-                self._ended[event.status] += 1
-                # A promise may be kept without the promised score, where places are left.
-                if event.score is not None and reaches_score(event.score, target_score):
-                    self._reached += 1
-                    self._kept += event.status == "kept"
-            case Recourse(target_score=float()) | NoRecourse(reason="apply_again"):
-                self._made += 1
+def _achieved(recording: Recording) -> float | None:
+    # A promise may be kept without the promised score, where places are left.
+    reached = [
+        one.status == "kept"
+        for one in _settled(recording)
+        if one.score is not None and reaches_score(one.score, cast(float, one.target_score))
+    ]
+    return sum(reached) / len(reached) if reached else None
 
-    @property
-    def rounds(self) -> Sequence[Threshold]:
-        """The closed rounds, by number."""
-        return [self._rounds[key] for key in sorted(self._rounds)]
 
-    @property
-    def coverage(self) -> CoverageSummary | None:
-        """How many of those who reached their promised score got a place; None before the first round is closed."""
-        if not self._rounds:
-            return None
-        nominal = self.rounds[-1].coverage.nominal
-        return CoverageSummary(nominal, self._kept / self._reached if self._reached else None, len(self._rounds))
+def _rows(last: Sequence[Threshold]) -> Sequence[Sequence[str]]:
+    several = len({closed.program for closed in last}) > 1
+    head = (*COLUMNS, *(["program"] if several else []))
+    return [head, *((*_row(closed), *([closed.program] if several else [])) for closed in last)]
 
-    @property
-    def promises(self) -> PromiseSummary:
-        """The ends of the promises."""
-        return PromiseSummary.of(self._made, self._ended)
 
-    @property
-    def feasibility(self) -> float | None:
-        """RF, the share of the rejected who come back with the score that they were told; the mean of the rounds."""
-        return mean_of_rounds([one.feasibility for season in self._seasons for one in season.outcomes])
+def _goals(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
+    lines = []
+    for group, (name, closed) in enumerate(by_program.items()):
+        numbers = [one.round for one in closed]
+        goals = [float("nan") if one.goal is None else one.goal for one in closed]
+        lines.append(Line(f"{name}: threshold", numbers, [one.threshold for one in closed], group))
+        lines.append(Line(f"{name}: goal", numbers, goals, group, dotted=True))
+    return Plot("threshold and goal for the next rounds", lines, "round", highest=1.0)
 
-    def own(self) -> RoundsOwn:
-        """Coverage, promises, feasibility, and the last rounds."""
-        if self.coverage is None:
-            return RoundsOwn(UNSET, UNSET, self.feasibility, UNSET)
-        return RoundsOwn(self.coverage, self.promises, self.feasibility, tuple(self.rounds[-SHOWN:]))
 
-    def served(self, summary: Summary) -> Served:
-        """The rounds that are closed."""
-        return Served(len(self._rounds), self.total, f"{len(self._rounds):,} of {self.total:,} rounds closed")
-
-    def line(self, summary: Summary) -> str:
-        """The last round, coverage and promises."""
-        if not self._rounds:
-            return ""
-        last = self.rounds[-1]
-        return (
-            f"threshold {last.threshold:.3f}, next goal {_goal(last)}, coverage {self.coverage}, "
-            f"promises: {self.promises}"
-        )
-
-    def sections(self) -> Sequence[Section]:
-        """The last rounds, and below them coverage, promises, feasibility and drift; nothing before the first one."""
-        if not self._rounds:
-            return []
-        last = self.rounds[-SHOWN:]
-        several = len({closed.program for closed in last}) > 1
-        rows = [(*_row(closed), *([closed.program] if several else [])) for closed in last]
-        lines = [f"coverage {self.coverage}", f"promises: {self.promises}"]
-        if self.feasibility is not None:
-            lines.append(f"{percentage(self.feasibility)} of the rejected came back with the score they were told")
-        lines += [f"drift in round {one.round}: {', '.join(one.drift)}" for one in last if one.drift]
-        head = (*COLUMNS, *(["program"] if several else []))
-        return [Section("Rounds and promises", [head, *rows], lines, [self._thresholds(), self._coverage()])]
-
-    def _thresholds(self) -> Plot:
-        lines = []
-        for group, (name, closed) in enumerate(self._by_program().items()):
-            numbers = [one.round for one in closed]
-            goals = [float("nan") if one.goal is None else one.goal for one in closed]
-            lines.append(Line(f"{name}: threshold", numbers, [one.threshold for one in closed], group))
-            lines.append(Line(f"{name}: goal", numbers, goals, group, dotted=True))
-        return Plot("threshold and goal for the next rounds", lines, "round", highest=1.0)
-
-    def _coverage(self) -> Plot:
-        lines = []
-        for group, (name, closed) in enumerate(self._by_program().items()):
-            known = [(one.round, one.coverage.achieved) for one in closed if one.coverage.achieved is not None]
-            lines.append(Line(name, [number for number, _ in known], [achieved for _, achieved in known], group))
-        nominal = self.rounds[-1].coverage.nominal
-        lines.append(Line("nominal", [0, self.rounds[-1].round], [nominal, nominal]))
-        return Plot("coverage so far", lines, "round", highest=1.02)
-
-    def _by_program(self) -> dict[str, list[Threshold]]:
-        programs = sorted({closed.program for closed in self.rounds})
-        return {program: [closed for closed in self.rounds if closed.program == program] for program in programs}
+def _coverages(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
+    lines = []
+    for group, (name, closed) in enumerate(by_program.items()):
+        known = [(one.round, one.coverage.achieved) for one in closed if one.coverage.achieved is not None]
+        lines.append(Line(name, [number for number, _ in known], [achieved for _, achieved in known], group))
+    last = max((closed[-1] for closed in by_program.values()), key=lambda one: (one.round, one.program))
+    lines.append(Line("nominal", [0, last.round], [last.coverage.nominal] * 2))
+    return Plot("coverage so far", lines, "round", highest=1.02)
 
 
 def _row(closed: Threshold) -> tuple[str, ...]:
@@ -312,20 +261,9 @@ class CompetitionWorld(SimulatedWorld):
             program: Season(self.world, self.rules, rounds=settings.rounds, seed=settings.seed)
             for program in self.choices
         }
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """Places and rounds."""
-        return {"places in a round": str(self.rules.places), "rounds": f"{self.settings.rounds:,}"}
-
-    @property
-    def _total(self) -> int:
-        return self.settings.rounds * len(self.seasons)
-
-    @property
-    def serves(self) -> str:
-        """The rounds of all programs."""
-        return f"{self._total:,} rounds"
+        self.total = settings.rounds * len(self.seasons)
+        self.facts = {"places in a round": str(self.rules.places), "rounds": f"{settings.rounds:,}"}
+        self.serves = f"{self.total:,} rounds"
 
     def write(self, folder: Path) -> Mapping[str, Path]:
         """One program for each choice, all with the world's own model."""
@@ -386,7 +324,10 @@ class CompetitionWorld(SimulatedWorld):
         """Its choice."""
         return self.choices[program]
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """Each program its season, once."""
-        runs = [SeasonRun(program, self.seasons[program], scoreboards[program], prefix) for program in specs]
-        return Play(Simulation(runs), RoundFigures(self._total, list(self.seasons.values())))
+        return Simulation(SeasonRun(program, self.seasons[program], scoreboards[program], prefix) for program in specs)
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Thresholds, goals, coverage and promises."""
+        return shown(recording, self.total, list(self.seasons.values()))

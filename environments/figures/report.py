@@ -18,9 +18,8 @@ from ...streams.cli.display.words import mean, percentage
 from ...streams.errors import writing
 from ...streams.printable import printable
 from ..rounds import Point
-from .run_stats import Summary
-from .screen import View
-from .sections import Line, Plot
+from .recording import Summary
+from .sections import Line, Plot, View
 
 
 class WithoutWay(NamedTuple):
@@ -86,7 +85,7 @@ def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, c
         many_changes=MANY_CHANGES,
         mean=mean,
         percentage=percentage,
-        sections=[(section, list(map(_svg, section.plots))) for section in view.figures.sections()],
+        sections=[(section, list(map(_svg, section.plots))) for section in view.shown.sections if section.title],
         reward=_svg(_reward(curves)),
         regret=_svg(Plot("regret so far", _lines(curves, "regret"))),
     )

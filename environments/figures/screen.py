@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from io import StringIO
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, Self
+from typing import Self
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group, RenderableType
@@ -25,8 +25,8 @@ from ...streams.advice import MANY_CHANGES
 from ...streams.cli.display.words import mean, percentage, right
 from ...streams.errors import writing
 from ...streams.printable import printable
-from ..play.contract import Figures
-from .run_stats import Summary
+from .recording import Summary
+from .sections import View
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
@@ -34,13 +34,6 @@ BAR_WIDTH = 40
 _FONT = re.compile(r"@font-face \{\{[^}]*+\}\}\s*")
 SVG_FORMAT = _FONT.sub("", CONSOLE_SVG_FORMAT)
 """rich's format without the fonts that it would load from a server."""
-
-
-class View(NamedTuple):
-    """A run as it is shown: the figures of every run, and those of its world."""
-
-    summary: Summary
-    figures: Figures
 
 
 def tables(view: View) -> Group:
@@ -67,7 +60,7 @@ def panel(view: View) -> Panel:
 
 
 def _screen(view: View) -> Group:
-    summary, served = view.summary, view.figures.served(view.summary)
+    summary, served = view.summary, view.shown.served
     progress = Table.grid(padding=(0, 2))
     progress.add_row(Text(served.text), ProgressBar(served.total, served.done, width=BAR_WIDTH))
     lines = (Text(_speed(summary)), Text(_options(summary)), Text(SIMULATED, "dim"), Text())
@@ -77,7 +70,7 @@ def _screen(view: View) -> Group:
 
 def _sections(view: View) -> Iterator[RenderableType]:
     """The world's own tables, with their lines below."""
-    for section in view.figures.sections():
+    for section in view.shown.sections:
         if section.rows:
             first, *others = section.rows[0]
             table = Table(first, *map(right, others), title=section.title, title_justify="left")
@@ -173,9 +166,8 @@ class Display(AbstractContextManager["Display"]):
 
     def show(self, view: View) -> None:
         """Print a line with the main figures."""
-        summary, figures = view
-        speed = f"{summary.events_per_second:,.0f} events/s"
-        self.note(", ".join(filter(None, (figures.served(summary).text, speed, figures.line(summary)))))
+        speed = f"{view.summary.events_per_second:,.0f} events/s"
+        self.note(", ".join(filter(None, (view.shown.served.text, speed, view.shown.line))))
 
     def __exit__(self, *error: object) -> None:
         """Leave the lines as they are."""

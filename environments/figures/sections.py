@@ -1,9 +1,14 @@
-"""The sections that a world shows of a run, as data: the screen and the HTML report draw the same sections."""
+"""What a world shows of a run, as data: the screen, the HTML report and ``--json`` are made of the same sections."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
+
+import msgspec
+
+from .recording import Summary
 
 
 class Line(NamedTuple):
@@ -28,13 +33,14 @@ class Plot(NamedTuple):
 class Section(NamedTuple):
     """A table, whose first row holds its columns' names, plots, and lines of text below them.
 
-    On the screen there are no plots.
+    On the screen there are no plots. ``data`` are its fields in ``--json``; a section without a title has nothing else.
     """
 
     title: str
     rows: Sequence[Sequence[str]] = ()
     lines: Sequence[str] = ()
     plots: Sequence[Plot] = ()
+    data: Mapping[str, object] = MappingProxyType({})
 
 
 class Served(NamedTuple):
@@ -43,3 +49,28 @@ class Served(NamedTuple):
     done: int
     total: int
     text: str
+
+
+class Shown(NamedTuple):
+    """What a world shows of a run beside the figures of every run.
+
+    ``line`` has the main figures. ``onward simulate`` prints the ``conclusions`` when the world has ended.
+    """
+
+    served: Served
+    line: str
+    sections: Sequence[Section] = ()
+    conclusions: Sequence[str] = ()
+
+
+class View(NamedTuple):
+    """A run as it is shown: the figures of every run, and those of its world."""
+
+    summary: Summary
+    shown: Shown
+
+    @property
+    def encoded(self) -> bytes:
+        """The output of ``onward demo --json``: the figures of every run, then those of the world's sections."""
+        own = (item for section in self.shown.sections for item in section.data.items())
+        return msgspec.json.encode({**msgspec.to_builtins(self.summary), **dict(own)})

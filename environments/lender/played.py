@@ -24,12 +24,12 @@ from ...streams.errors import UsageError
 from ...streams.programs.assembly import assemble
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.settings import WorldSettings
-from ..figures.run_stats import Summary
-from ..figures.sections import Line, Plot, Section, Served
-from ..play.contract import Figures, Note, Play, SimulatedWorld
+from ..figures.recording import Recording, Summary
+from ..figures.sections import Line, Plot, Section, Shown
+from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun, DaysSimulation
 from ..play.program_folders import SPEC_FILE
-from ..play.simulation import SimulationStep
+from ..play.simulation import Simulation, SimulationStep
 from ..rounds import Scoreboard
 from .equations import People
 from .lender import Case, Lender, Report, Told, taken_of, what_follows
@@ -232,69 +232,46 @@ class ProgramFigures(Struct, frozen=True):
     rejected: int
 
 
-class LenderOwn(Struct, frozen=True):
-    """The fields of a lender in ``--json``; ``lender`` is by policy, and ``days`` have begun."""
-
-    lender: Mapping[str, ProgramFigures]
-    days: int
-
-
-class LenderFigures(Figures):
+def shown(simulation: LenderSimulation, policies: Mapping[str, str]) -> Shown:
     """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
-
-    def __init__(self, simulation: LenderSimulation, policies: Mapping[str, str]) -> None:
-        super().__init__(simulation.total)
-        self._simulation, self._policies = simulation, policies
-
-    def own(self) -> LenderOwn:
-        """The figures of both programs, and the days."""
-        answers = self._simulation.answers
-        figures = {policy: _figures(answers[program]) for program, policy in self._policies.items()}
-        return LenderOwn(figures, self._simulation.days)
-
-    def served(self, summary: Summary) -> Served:
-        """The days that have begun."""
-        days = self._simulation.days
-        return Served(days, self.total, f"day {days:,} of {self.total:,}")
-
-    def line(self, summary: Summary) -> str:
-        """How probably options help, by half."""
-        return "help believed / true: " + ", ".join(
-            f"{policy} {' / '.join(own.first.helped.cells)}, then {' / '.join(own.second.helped.cells)}"
-            for policy, own in self.own().lender.items()
+    own = {policy: _figures(simulation.answers[program]) for program, policy in policies.items()}
+    halves = {f"{policy}, {short}": getattr(one, half) for policy, one in own.items() for half, short in HALVES.items()}
+    rows = [("rejected by the model", *halves), *zip(NAMES, *(half.cells for half in halves.values()), strict=True)]
+    conclusions = [
+        f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
+        for policy, one in own.items()
+    ]
+    plots = [
+        Plot(
+            f"{title}: mean of {MOVING} people",
+            [
+                line
+                for group, (program, policy) in enumerate(policies.items())
+                for line in _lines(simulation.answers[program].told, policy, group, name)
+            ],
+            "newcomer",
+            highest=1.0,
         )
+        for title, name in (("it helps who carries it out", "help"), ("it is carried out", "execution"))
+    ]
+    data = {"lender": own, "days": simulation.days}
+    title, lines = "What was believed, and what was true", [*conclusions, *LEGEND]
+    helped = ", ".join(
+        f"{policy} {' / '.join(one.first.helped.cells)}, then {' / '.join(one.second.helped.cells)}"
+        for policy, one in own.items()
+    )
+    section = Section(title, rows, lines, plots, data)
+    return Shown(simulation.served, f"help believed / true: {helped}", [section], conclusions)
 
-    def sections(self) -> Sequence[Section]:
-        """A column for each program and half, lines on those who came back, and plots over people."""
-        own = self.own().lender
-        halves = {
-            f"{policy}, {short}": getattr(one, half) for policy, one in own.items() for half, short in HALVES.items()
-        }
-        rows = [("rejected by the model", *halves)]
-        rows += zip(NAMES, *(half.cells for half in halves.values()), strict=True)
-        plots = [self._plot("it helps who carries it out", "help"), self._plot("it is carried out", "execution")]
-        return [Section("What was believed, and what was true", rows, [*self.conclusions(), *LEGEND], plots)]
 
-    def conclusions(self) -> Sequence[str]:
-        """A line for each program."""
-        return [
-            f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
-            for policy, one in self.own().lender.items()
-        ]
-
-    def _plot(self, title: str, name: str) -> Plot:
-        lines = [line for group, program in enumerate(self._policies) for line in self._lines(program, group, name)]
-        return Plot(f"{title}: mean of {MOVING} people", lines, "newcomer", highest=1.0)
-
-    def _lines(self, program: str, group: int, name: str) -> Iterator[Line]:
-        told = self._simulation.answers[program].told
-        taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
-        for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
-            values = [(number, getattr(one, attribute)) for number, one in taken.items()]
-            points = [(number, value) for number, value in values if value is not None]
-            x, y = zip(*points, strict=True) if points else ((), ())
-            means = [float(np.mean(y[max(0, end - MOVING) : end])) for end in range(1, len(y) + 1)]
-            yield Line(f"{self._policies[program]}, {kind}", x, means, group, dotted=kind == "true")
+def _lines(told: Mapping[int, Sequence[Told]], policy: str, group: int, name: str) -> Iterator[Line]:
+    taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
+    for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
+        values = [(number, getattr(one, attribute)) for number, one in taken.items()]
+        points = [(number, value) for number, value in values if value is not None]
+        x, y = zip(*points, strict=True) if points else ((), ())
+        means = [float(np.mean(y[max(0, end - MOVING) : end])) for end in range(1, len(y) + 1)]
+        yield Line(f"{policy}, {kind}", x, means, group, dotted=kind == "true")
 
 
 def _figures(answers: Answers) -> ProgramFigures:
@@ -337,20 +314,13 @@ class LenderWorld(SimulatedWorld):
             raise UsageError(f"--people 0: the world {NAME} ends, give a number of newcomers")
         self._lenders: dict[str, Lender] = {}
         self._newcomers: People | None = None
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """Newcomers, days, and rows of the file."""
-        return {
+        days = f"{ARRIVAL_DAYS + LAST_DAYS:,}"
+        self.facts = {
             "newcomers per program": f"{self.people:,}",
-            "days": f"{ARRIVAL_DAYS + LAST_DAYS:,}",
+            "days": days,
             "rows with a label": f"{self.setting.rows:,}",
         }
-
-    @property
-    def serves(self) -> str:
-        """The days."""
-        return f"{ARRIVAL_DAYS + LAST_DAYS:,} days"
+        self.serves = f"{days} days"
 
     def write(self, folder: Path) -> Mapping[str, Path]:
         """Draft and train the programs."""
@@ -376,7 +346,7 @@ class LenderWorld(SimulatedWorld):
         """``told`` or ``plain``."""
         return program.removeprefix(f"{NAME}-")
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """The same newcomers in both programs."""
         assert self._newcomers is not None, "scoreboards come first"
         labels, seed = file_of(self.setting, self.settings.seed)[1], self.settings.seed
@@ -385,8 +355,12 @@ class LenderWorld(SimulatedWorld):
             ServedLender(name, lender, self._newcomers, loans, self.setting, seed, scoreboards[name])
             for name, lender in self._lenders.items()
         ]
-        simulation = LenderSimulation(served, prefix)
-        return Play(simulation, LenderFigures(simulation, {name: self.policy_of(name) for name in specs}))
+        self._simulation = LenderSimulation(served, prefix)
+        return self._simulation
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """What was believed, and what was true."""
+        return shown(self._simulation, {name: self.policy_of(name) for name in self._lenders})
 
     def _drawn(self, lender: Lender) -> People:
         """Newcomers of whom the model, which is the same in both programs, approves about ``approved_share``."""

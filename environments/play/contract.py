@@ -3,71 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple
-
-from msgspec import Struct
+from typing import ClassVar
 
 from ...agents.choices import registry
 from ...streams.cli.display.words import mean
 from ...streams.errors import UsageError
 from ...streams.programs.former_methods import unknown_method
 from ...streams.settings import WorldSettings
-from ..figures.run_stats import Summary
-from ..figures.sections import Section, Served
+from ..figures.recording import Recording, Summary
+from ..figures.sections import Served, Shown
 from ..rounds import Scoreboard
 from .simulation import Simulation
 
 Note = Callable[[str], None]
 """Is told what takes long."""
-
-
-class Figures:
-    """The figures that a world shows of a run. As they are here: how many people were answered, and nothing of its own.
-
-    ``total`` is the number of rejected people of the whole run.
-    """
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-
-    def add(self, event: Struct) -> None:
-        """Count an event of an output topic; each comes once, in any order."""
-
-    def own(self) -> Struct | None:
-        """The world's own figures, whose fields stand in ``--json`` beside those of every run."""
-        return None
-
-    def served(self, summary: Summary) -> Served:
-        """How far the run is."""
-        answered = summary.recourse + summary.none
-        return Served(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered")
-
-    def line(self, summary: Summary) -> str:
-        """The main figures in a line."""
-        scores = ", ".join(
-            f"{name} {mean(policy.improvement)} ({mean(policy.cost)})" for name, policy in summary.policies.items()
-        )
-        return f"improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}"
-
-    def sections(self) -> Sequence[Section]:
-        """The world's own figures for people."""
-        return ()
-
-    def end(self, state_dir: Path) -> None:
-        """Take what the worker's ledgers hold when the run has ended."""
-
-    def conclusions(self) -> Sequence[str]:
-        """Lines that ``onward simulate`` prints below the scores when the world has ended."""
-        return ()
-
-
-class Play(NamedTuple):
-    """A world while it is played: the events it sends and awaits, and what is shown of them."""
-
-    simulation: Simulation
-    figures: Figures
 
 
 class SimulatedWorld(ABC):
@@ -76,8 +27,9 @@ class SimulatedWorld(ABC):
         world = registry["people"](settings, note)
         specs = world.write(folder)                         # a worker serves these programs
         scoreboards = world.scoreboards(specs, every=10)
-        play = world.play(specs, scoreboards)
-        drive(play.simulation, client, ...)
+        simulation = world.play(specs, scoreboards)
+        drive(simulation, client, ...)
+        shown = world.show(recording, recording.summary({}))
 
     Raises
     ------
@@ -105,6 +57,13 @@ class SimulatedWorld(ABC):
     reads_journal: ClassVar[bool] = False
     """Whether it reads the journal too, which shows what was applied when."""
 
+    facts: Mapping[str, str]
+    """Its sizes for the report, by name."""
+    serves: str
+    """The people whom a run serves, such as "500 rejected people"."""
+    total = 0
+    """The number of rejected people of the whole run, of a world that says how many of them were answered."""
+
     def __init__(self, settings: WorldSettings, note: Note) -> None:
         if not self.takes_data and not (settings.data is settings.spec is None):
             raise UsageError(f"--data and --spec describe people who apply one by one: leave out --world {self.name}")
@@ -120,26 +79,10 @@ class SimulatedWorld(ABC):
                 raise UsageError(f"--policies: {unknown_method('policy', 'choice', name, registry)}")
         if len(set(self.policies)) < len(self.policies):
             raise UsageError(f"--policies {','.join(self.policies)!r}: name each choice once")
-
-    @property
-    def title(self) -> str:
-        """The world's name, as the report has it."""
-        return self.name
-
-    @property
-    @abstractmethod
-    def facts(self) -> Mapping[str, str]:
-        """Its sizes for the report, by name."""
-
-    @property
-    @abstractmethod
-    def serves(self) -> str:
-        """The people whom a run serves, such as "500 rejected people"."""
-
-    @property
-    def ends(self) -> bool:
+        self.title = self.name
+        """Its name, as the report has it."""
+        self.ends = True
         """Whether it ends; else the same people come again and again."""
-        return True
 
     @abstractmethod
     def write(self, folder: Path) -> Mapping[str, Path]:
@@ -164,8 +107,22 @@ class SimulatedWorld(ABC):
         return program
 
     @abstractmethod
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """Begin to play against the programs; ``prefix`` is put before all ids. ``scoreboards`` are kept."""
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """What is shown of the last ``play``, by what was read: how many people were answered, if nothing else."""
+        answered = summary.recourse + summary.none
+        scores = ", ".join(
+            f"{name} {mean(policy.improvement)} ({mean(policy.cost)})" for name, policy in summary.policies.items()
+        )
+        return Shown(
+            Served(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered"),
+            f"improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}",
+        )
+
+    def end(self, state_dir: Path) -> None:  # noqa: B027 -- most worlds have nothing to do
+        """Take what the worker's ledgers hold when the run has ended."""
 
     def shown(self, specs: Mapping[str, Path]) -> str:
         """The program whose answers are shown as examples."""

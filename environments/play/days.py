@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from msgspec import Struct
 
 from ...schemas.events import Application, Model, Option, Outcome
+from ..figures.sections import Served
 from .simulation import AwaitedAnswer, OutgoingEvent, Run, Simulation, SimulationStep, fate_of, is_journaled
 
 DAY_MS = 86_400_000
@@ -91,6 +92,11 @@ class DaysSimulation(Simulation):
         self._start_ms: int | None = None
         self.days = 0
         """The days that have begun."""
+
+    @property
+    def served(self) -> Served:
+        """The days that have begun."""
+        return Served(self.days, self.total, f"day {self.days:,} of {self.total:,}")
 
     @property
     def done(self) -> bool:

@@ -37,12 +37,12 @@ from ...streams.programs.program import Program
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.programs.training.train import EstimatorName, train
 from ...streams.settings import WorldSettings
-from ..figures.run_stats import PromiseSummary, Summary
-from ..figures.sections import Section, Served
-from ..play.contract import Figures, Note, Play, SimulatedWorld
+from ..figures.recording import PromiseSummary, Recording, Summary
+from ..figures.sections import Section, Shown
+from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun, DaysSimulation, step_of
 from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_spec
-from ..play.simulation import SimulationStep, is_journaled
+from ..play.simulation import Simulation, SimulationStep, is_journaled
 from ..population import SPEC, Population
 from ..rounds import Scoreboard
 from .people import Arrival, Features, Offer, Settings, World
@@ -202,79 +202,40 @@ def _targets(option: Option) -> Features:
     return option.after
 
 
-class ReturnsOwn(Struct, frozen=True):
-    """The fields of retrained models in ``--json``.
-
-    ``turned_away`` is by policy the share of those who did what was asked that is rejected; None while nobody has done
-    it. ``days`` have begun.
-    """
-
-    promises: PromiseSummary
-    turned_away: Mapping[str, float | None]
-    returns: tuple[ReturnsSummary, ...]
-    days: int
-
-
-class ReturnFigures(Figures):
-    """Counts the options that are promised, by what has become of them, and those who come back, by program and model.
+def shown(recording: Recording, simulation: RetrainedSimulation, policies: Mapping[str, str]) -> Shown:
+    """Those who did what was asked and are turned away, by program and model, and what has become of the promises.
 
     ``policies`` are by program. A revised recourse promises new options in place of broken ones.
     """
+    returns, promises = simulation.returns, promises_of(recording)
+    away = {policy: _share(returns, program) for program, policy in policies.items()}
+    numbers = sorted({one.model for one in returns})
+    rows = [("program", *(f"model {number + 1}" for number in numbers), "all")]
+    for program in dict.fromkeys(one.program for one in returns):
+        own = [one for one in returns if one.program == program]
+        rows.append((program, *(_cell([one]) for one in own), _cell(own)))
+    title, lines = "Turned away, of those who did what was asked", [f"promises: {promises}"]
+    data = {"promises": promises, "turned_away": away, "returns": returns, "days": simulation.days}
+    shares = ", ".join(f"{policy} {percentage(share)}" for policy, share in away.items())
+    return Shown(
+        simulation.served,
+        f"turned away of those who did what was asked: {shares}, promises: {promises}",
+        [Section(title, rows, lines, data=data)],
+        [
+            f"{program}: of {sum(one.done for one in returns if one.program == program)} who did what was asked, "
+            f"{percentage(away[policy])} were turned away"
+            for program, policy in policies.items()
+        ],
+    )
 
-    def __init__(self, simulation: RetrainedSimulation, policies: Mapping[str, str]) -> None:
-        super().__init__(simulation.total)
-        self._simulation, self._policies = simulation, policies
-        self._opened = 0
-        self._ended: Counter[str] = Counter()
 
-    def add(self, event: Struct) -> None:
-        """Count an event, if it is about promised options."""
-        match event:
-            case Recourse():
-                self._opened += sum(option.status is not UNSET for option in event.options)
-            case PromiseChange(options=tuple() as options):
-                self._ended[event.status] += len(options)
-
-    @property
-    def promises(self) -> PromiseSummary:
-        """The fates of the options."""
-        return PromiseSummary.of(self._opened, self._ended)
-
-    def own(self) -> ReturnsOwn:
-        """Promises, those turned away, and the days."""
-        returns = self._simulation.returns
-        away = {policy: _share(returns, program) for program, policy in self._policies.items()}
-        return ReturnsOwn(self.promises, away, tuple(returns), self._simulation.days)
-
-    def served(self, summary: Summary) -> Served:
-        """The days that have begun."""
-        days = self._simulation.days
-        return Served(days, self.total, f"day {days:,} of {self.total:,}")
-
-    def line(self, summary: Summary) -> str:
-        """The shares that are turned away, and the promises."""
-        own = self.own()
-        away = ", ".join(f"{policy} {percentage(share)}" for policy, share in own.turned_away.items())
-        return f"turned away of those who did what was asked: {away}, promises: {own.promises}"
-
-    def sections(self) -> Sequence[Section]:
-        """Those turned away, by program and model, and below them the promises."""
-        returns = self._simulation.returns
-        numbers = sorted({one.model for one in returns})
-        rows = [("program", *(f"model {number + 1}" for number in numbers), "all")]
-        for program in dict.fromkeys(one.program for one in returns):
-            own = [one for one in returns if one.program == program]
-            rows.append((program, *(_cell([one]) for one in own), _cell(own)))
-        return [Section("Turned away, of those who did what was asked", rows, [f"promises: {self.promises}"])]
-
-    def conclusions(self) -> Sequence[str]:
-        """A line for each program."""
-        returns, lines = self._simulation.returns, list[str]()
-        for program in self._policies:
-            done = sum(one.done for one in returns if one.program == program)
-            share = percentage(_share(returns, program))
-            lines.append(f"{program}: of {done} who did what was asked, {share} were turned away")
-        return lines
+def promises_of(recording: Recording) -> PromiseSummary:
+    """The promised options, by what has become of them."""
+    opened = sum(option.status is not UNSET for one in recording.of(Recourse) for option in one.options)
+    ended = Counter[str]()
+    for change in recording.of(PromiseChange):
+        ended[change.status] += len(change.options) if isinstance(change.options, tuple) else 0
+    return PromiseSummary.of(opened, ended)
 
 
 def _cell(returns: Sequence[ReturnsSummary]) -> str:
@@ -325,16 +286,8 @@ class RetrainedWorld(SimulatedWorld):
             raise UsageError("--people 0: a world with retrained models ends, give a number of newcomers")
         self.rules = Settings()
         self._models: dict[str, _Models] = {}
-
-    @property
-    def facts(self) -> Mapping[str, str]:
-        """Newcomers and days."""
-        return {"newcomers per program": f"{self.people:,}", "days": f"{self.rules.days:,}"}
-
-    @property
-    def serves(self) -> str:
-        """The days."""
-        return f"{self.rules.days:,} days"
+        self.facts = {"newcomers per program": f"{self.people:,}", "days": f"{self.rules.days:,}"}
+        self.serves = f"{self.rules.days:,} days"
 
     def write(self, folder: Path) -> Mapping[str, Path]:
         """Train the models, and write them for both programs."""
@@ -369,7 +322,7 @@ class RetrainedWorld(SimulatedWorld):
         """``robust`` or ``plain``."""
         return program.removeprefix(f"{NAME}-")
 
-    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Play:
+    def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """The same newcomers in both programs."""
         newcomers = self._newcomers(next(iter(self._models.values())))
         worlds = [
@@ -382,8 +335,12 @@ class RetrainedWorld(SimulatedWorld):
             )
             for program, models in self._models.items()
         ]
-        simulation = RetrainedSimulation(worlds, self.rules.days, prefix)
-        return Play(simulation, ReturnFigures(simulation, {name: self.policy_of(name) for name in specs}))
+        self._simulation = RetrainedSimulation(worlds, self.rules.days, prefix)
+        return self._simulation
+
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Those turned away, and the promises."""
+        return shown(recording, self._simulation, {name: self.policy_of(name) for name in self._models})
 
     def _newcomers(self, models: _Models) -> Sequence[Features]:
         """People of whom the first model approves about ``approved_share``."""

@@ -13,10 +13,12 @@ from time import monotonic
 
 from rich.console import Console
 
-from ...environments.figures.run_stats import RunStats, encoded
-from ...environments.figures.screen import Display, View, progress_display, tables, write_picture
+from ...environments.figures.recording import Recording
+from ...environments.figures.screen import Display, progress_display, tables, write_picture
+from ...environments.figures.sections import View
+from ...environments.play.contract import SimulatedWorld
 from ...environments.play.driver import connect, drive, read_rest
-from ...environments.registry import SimulatedWorld, kind_of, worlds_in_words
+from ...environments.registry import kind_of, worlds_in_words
 from ...environments.rounds import Point
 from ..errors import OnwardError
 from ..kafka import connection
@@ -60,25 +62,26 @@ class _Kafka:
 
 
 class _Session:
-    """A world with the programs that serve it, and the statistics of the run."""
+    """A world with the programs that serve it, and what was read of the run."""
 
     def __init__(self, world: SimulatedWorld, programs: Path) -> None:
         self.world = world
         self.specs = world.write(programs)
         world.warm_up(self.specs)
         self._scoreboards = world.scoreboards(self.specs, world.curve_every)
-        self.simulation, self.figures = world.play(self.specs, self._scoreboards)
-        shown = world.shown(self.specs)
-        self.stats = RunStats(self.simulation.is_rejected, shown, self.figures.add, world.policy_of(shown))
+        self.simulation = world.play(self.specs, self._scoreboards)
+        self.recording = Recording(self.simulation.is_rejected)
 
     def count(self, record: Record, read: DecodedEvent, now_ms: float) -> None:
         """Count an event that was read."""
-        self.stats.add(record, read.id, read.event, now_ms)
+        self.recording.add(record, read.id, read.event, now_ms)
 
     def view(self) -> View:
         """Everything counted so far."""
         scores = {self.world.policy_of(program): board.now for program, board in self._scoreboards.items()}
-        return View(self.stats.summary(scores), self.figures)
+        shown = self.world.shown(self.specs)
+        summary = self.recording.summary(scores, shown, self.world.policy_of(shown))
+        return View(summary, self.world.show(self.recording, summary))
 
     def curves(self) -> Mapping[str, Sequence[Point]]:
         """The scores over time, by policy."""
@@ -113,7 +116,7 @@ def demo(settings: DemoSettings) -> int:
         session = _Session(kind_of(settings)(settings, screen.note), work / "programs")
         kafka = stack.enter_context(_kafka(settings, screen))
         _serve(session, kafka, work, screen)
-        session.figures.end(work / STATE)
+        session.world.end(work / STATE)
         advice = list(session.world.advice(session.specs, session.view().summary))
     facts = {
         **session.world.facts,
@@ -187,7 +190,7 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: Display) -> Non
                 on_event=session.count,
                 on_poll=on_poll,
                 patience_seconds=PATIENCE_SECONDS,
-                progress=lambda: (session.stats.records, worked),
+                progress=lambda: (session.recording.records, worked),
                 advice=lambda: f"the worker's last words were: {worker.last_log_line()}",
             )
         except OnwardError:
@@ -222,7 +225,7 @@ def _conclude(
     view = session.view()
     summary = view.summary
     if settings.as_json:
-        sys.stdout.write(encoded(summary, view.figures.own()).decode() + "\n")
+        sys.stdout.write(view.encoded.decode() + "\n")
     else:
         console.print(tables(view))
         for line in advice:

@@ -11,9 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from ...environments.figures.recording import Recording
+from ...environments.play.contract import SimulatedWorld
 from ...environments.play.driver import TopicClient, connect, drive
 from ...environments.play.simulation import Simulation
-from ...environments.registry import Figures, SimulatedWorld, kind_of, worlds_in_words
+from ...environments.registry import kind_of, worlds_in_words
 from ...environments.rounds import Scoreboard
 from ...schemas.kinds import kinds
 from ..errors import OnwardError, UsageError
@@ -75,16 +77,17 @@ def _note(text: str) -> None:
 def _play(world: SimulatedWorld, specs: Mapping[str, Path], settings: SimulateSettings) -> int:
     """Play a world whose programs are served, to its end or without one."""
     scores = _Scores(world.scoreboards(specs, CURVE_EVERY))
-    figures: Figures | None = None
+    conclusions: Sequence[str] = ()
     try:
         with _connected(settings, scores, world) as (client, run):
             for lap in [0] if world.ends else count():
-                simulation, figures = world.play(specs, scores.scoreboards, f"{run}-{lap}-")
-                _lap(simulation, client, scores, settings)
+                _lap(world.play(specs, scores.scoreboards, f"{run}-{lap}-"), client, scores, settings)
+                nothing = Recording()
+                conclusions = world.show(nothing, nothing.summary({})).conclusions
     except KeyboardInterrupt:
         if world.ends:
             raise
-    print("\n".join([*scores.lines(), *(figures.conclusions() if figures else ())]))
+    print("\n".join([*scores.lines(), *conclusions]))
     return 0
 
 

@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
-from msgspec import Struct
 
-from onward.environments.figures.sections import Line, Plot, Section
+from onward.environments.figures.recording import Recording, Summary
+from onward.environments.figures.sections import Line, Plot, Section, Shown
 from onward.environments.people import PeopleWorld
-from onward.environments.registry import Figures, registry
-from onward.environments.rounds import Scoreboard
+from onward.environments.registry import registry
 from onward.schemas.events import Recourse
 from onward.streams.cli import main
 from onward.tests.streams.cli.test_demo import KEYS
-
-
-class Own(Struct):
-    """The field that it adds to ``--json``."""
-
-    ways: int
-
-
-class Ways(Figures):
-    """Counts the options that are told."""
-
-    ways = 0
-
-    def add(self, event: Struct) -> None:
-        if isinstance(event, Recourse):
-            self.ways += len(event.options)
-
-    def own(self) -> Own:
-        return Own(self.ways)
-
-    def sections(self) -> Sequence[Section]:
-        plot = Plot("ways", [Line("all", [0, 1], [0, self.ways])])
-        return [Section("Ways forward", [("what", "number"), ("all", str(self.ways))], ["counted here"], [plot])]
 
 
 class Village(PeopleWorld):
@@ -50,8 +26,13 @@ class Village(PeopleWorld):
     default_policies: ClassVar[tuple[str, ...] | None] = ("protoar",)
     takes_data: ClassVar[bool] = False
 
-    def figures(self, scoreboards: Mapping[str, Scoreboard]) -> Figures:
-        return Ways(self.world.rejected)
+    def show(self, recording: Recording, summary: Summary) -> Shown:
+        """Count the options that are told."""
+        ways = sum(len(one.options) for one in recording.of(Recourse))
+        plot = Plot("ways", [Line("all", [0, 1], [0, ways])])
+        rows, lines = [("what", "number"), ("all", str(ways))], ["counted here"]
+        section = Section("Ways forward", rows, lines, [plot], {"ways": ways})
+        return super().show(recording, summary)._replace(sections=[section])
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import msgspec
 from fuzz_events import EVENTS, HEADER_WORDS, INPUT_SEEDS, INPUTS, JSON_WORDS, PERSON, PROGRAMS, sent
 from fuzz_inputs import LARGEST_INT64, RECORD, TOPICS, Target, folder, local_file_systems, record_of, written
 
-from onward.environments.figures.run_stats import RunStats
+from onward.environments.figures.recording import Recording
 from onward.schemas.events import (
     Application,
     DeadLetter,
@@ -192,7 +192,7 @@ SHOWN = (TOPICS.applications, TOPICS.outcomes, *TOPICS.outputs)
 
 def outputs(data: bytes) -> None:
     """What is read from the topics is an event or none, is new or a repeat, and can be counted."""
-    decoder, stats, repeats = EventDecoder(TOPICS), RunStats(lambda program, application: True), Deduplicator()
+    decoder, stats, repeats = EventDecoder(TOPICS), Recording(lambda program, application: True), Deduplicator()
     for offset, text in enumerate(data.split(RECORD)[:8]):
         record = record_of(text, SHOWN, offset)
         assert isinstance(repeats.classify(record), Classification)

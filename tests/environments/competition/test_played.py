@@ -125,7 +125,7 @@ class Installation:
         names = (*topics.inputs, topics.journal, *topics.outputs)
         with EmbeddedBroker(dict.fromkeys(names, 2)) as self._broker, self._stack:
             self._process = self._start(self._plans.pop(0))
-            simulation, _ = self._world.play(self._specs, self._world.scoreboards(self._specs, every=10))
+            simulation = self._world.play(self._specs, self._world.scoreboards(self._specs, every=10))
             with connect(self._broker.options(), topics, EventDecoder(topics).topics, "beginning") as client:
                 drive(
                     simulation,

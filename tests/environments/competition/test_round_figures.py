@@ -6,8 +6,9 @@ from itertools import permutations
 
 import msgspec
 
-from onward.environments.competition.played import CoverageSummary, RoundFigures
-from onward.environments.figures.run_stats import PromiseSummary, RunStats, encoded
+from onward.environments.competition.played import promises_of, shown
+from onward.environments.figures.recording import PromiseSummary, Recording
+from onward.environments.figures.sections import View
 from onward.schemas.events import Coverage, ModelDecision, NoRecourse, PromiseChange, Recourse, Threshold
 from onward.streams.records import Record
 
@@ -42,35 +43,40 @@ EVENTS = [
 ]
 
 
+def recorded(events):
+    recording = Recording()
+    for event in events:
+        recording.note(event)
+    return recording
+
+
+def data_of(events):
+    """What ``--json`` has of some events."""
+    [section] = shown(recorded(events), 2).sections
+    return section.data
+
+
 def test_promises_are_counted_by_what_became_of_them():
     for events in permutations([*EVENTS[2:], ended("a", "expired"), ended("c", "kept", 0.8)]):
-        stats = RoundFigures(2)
-        for event in events:
-            stats.add(event)
-        assert stats.promises == PromiseSummary(open=1, kept=1, broken=0, expired=1, superseded=0)
+        assert promises_of(recorded(events)) == PromiseSummary(open=1, kept=1, broken=0, expired=1, superseded=0)
 
 
 def test_coverage_is_the_share_of_those_with_their_score_that_got_a_place():
-    stats = RoundFigures(2)
-    assert stats.coverage is None
-    for event in EVENTS:
-        stats.add(event)
-    assert stats.coverage == CoverageSummary(0.9, None, 2)
-    for event in (
+    assert data_of(EVENTS)["coverage"] == {"nominal": 0.9, "achieved": None, "rounds": 2}
+    more = (
         ended("a", "kept", 0.7 - 1e-10),
         ended("b", "broken", 0.75),
         ended("c", "kept", 0.5),
         ended("d", "superseded", 0.6),
         ended("e", "expired"),
-    ):
-        stats.add(event)
-    assert stats.coverage == CoverageSummary(0.9, 0.5, 2)
-    assert [one.round for one in stats.rounds] == [0, 1]
+    )
+    data = data_of([*EVENTS, *more])
+    assert data["coverage"] == {"nominal": 0.9, "achieved": 0.5, "rounds": 2}
+    assert [one.round for one in data["last_rounds"]] == [0, 1]
 
 
 def test_a_rejected_member_of_a_round_without_an_answer_is_lost():
-    figures = RoundFigures(1)
-    stats = RunStats(lambda *_: False, on_output=figures.add)
+    recording = Recording()
     decisions = [
         ModelDecision("grants", 0, name, name == "a", "m", "s", round=0, score=0.5, threshold=0.6) for name in "abc"
     ]
@@ -78,14 +84,16 @@ def test_a_rejected_member_of_a_round_without_an_answer_is_lost():
         name = getattr(event, "application", "0")
         headers = (("ce_id", f"{type(event).__name__}/{name}".encode()),)
         record = Record("t", 0, number, 1000, b"k", msgspec.json.encode(event), headers)
-        stats.add(record, f"{type(event).__name__}/{name}", event, 1000.0)
-    summary = stats.summary({})
+        recording.add(record, f"{type(event).__name__}/{name}", event, 1000.0)
+    summary = recording.summary({})
     assert (summary.rejected, summary.lost, summary.duplicates, summary.conflicting_duplicates) == (2, 1, 1, 0)
-    assert figures.own().promises == PromiseSummary(1, 0, 0, 0, 0)
-    assert [one.round for one in figures.own().last_rounds] == [0]
+    data = shown(recording, 1).sections[0].data
+    assert data["promises"] == PromiseSummary(1, 0, 0, 0, 0)
+    assert [one.round for one in data["last_rounds"]] == [0]
 
 
 def test_before_the_first_round_is_closed_nothing_is_said_of_rounds():
-    printed = msgspec.json.decode(encoded(RunStats(lambda *_: False).summary({}), RoundFigures(2).own()))
+    recording = Recording()
+    printed = msgspec.json.decode(View(recording.summary({}), shown(recording, 2)).encoded)
     assert not {"coverage", "promises", "last_rounds"} & set(printed)
     assert printed["feasibility"] is None

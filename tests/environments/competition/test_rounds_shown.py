@@ -9,13 +9,14 @@ import msgspec
 import numpy as np
 from rich.console import Console
 
-from onward.environments.competition.played import RoundFigures
-from onward.environments.figures.run_stats import RunStats
-from onward.environments.figures.screen import Display, View, panel, tables
-from onward.environments.play.contract import Figures
+from onward.environments.competition.played import shown
+from onward.environments.figures.recording import Recording
+from onward.environments.figures.screen import Display, panel, tables
+from onward.environments.figures.sections import Served, Shown, View
 from onward.schemas.events import Coverage, PromiseChange, Recourse, Threshold
 
-NOTHING = RunStats(lambda *_: False).summary({})
+NOTHING = Recording().summary({})
+OTHER = Shown(Served(0, 60, "0 of 60 rejected people answered"), "")
 CLOSED = Threshold(
     "grants", 0, 7, "2026-11-30T00:00:00Z", 9, 19, 12, 7, 5, 9, 0.612, 0.701, 0.7, 8,
     Coverage(0.95, 0.962, 8), 6, ("newcomers",), "m",
@@ -29,14 +30,14 @@ def ended(status, score, number):
 def figures(*rounds):
     """Four promises that were reached, of which three were kept, one that expired, and one that is open."""
     season = SimpleNamespace(outcomes=[SimpleNamespace(feasibility=np.array([0.783]))])
-    own = RoundFigures(60, [season])
+    recording = Recording()
     for number in range(6):
-        own.add(Recourse("grants", 0, f"a{number}", 0, (), "p", "v", "s", "m", target_score=0.7))
+        recording.note(Recourse("grants", 0, f"a{number}", 0, (), "p", "v", "s", "m", target_score=0.7))
     for event in (*(ended("kept", 0.8, n) for n in range(3)), ended("broken", 0.8, 0), ended("expired", None, 0)):
-        own.add(event)
+        recording.note(event)
     for closed in rounds:
-        own.add(closed)
-    return own
+        recording.note(closed)
+    return shown(recording, 60, [season])
 
 
 def drawn(own):
@@ -67,7 +68,7 @@ def test_a_round_that_rejects_nobody_has_no_goal_and_programs_are_told_apart():
 
 def test_plots_have_a_line_for_each_program_and_the_nominal_coverage():
     other = msgspec.structs.replace(CLOSED, program="prizes", goal=None)
-    [section] = figures(CLOSED, other).sections()
+    [section] = figures(CLOSED, other).sections
     thresholds, coverage = section.plots
     assert [line.label for line in thresholds.lines[::2]] == ["grants: threshold", "prizes: threshold"]
     assert [list(line.y) for line in coverage.lines] == [[0.962], [0.962], [0.95, 0.95]]
@@ -78,14 +79,14 @@ def test_a_line_has_the_last_round_and_runs_without_rounds_say_nothing_of_them(c
     display.show(View(NOTHING, figures(CLOSED)))
     line = capsys.readouterr().err
     assert line.startswith("1 of 60 rounds closed, 0 events/s, threshold 0.612, next goal 0.701, coverage 75.0%")
-    display.show(View(NOTHING, Figures(60)))
+    display.show(View(NOTHING, OTHER))
     assert "rounds" not in capsys.readouterr().err
-    assert "coverage" not in drawn(Figures(60))
+    assert "coverage" not in drawn(OTHER)
 
 
 def test_before_the_first_round_is_closed_no_round_is_told_as_people(capsys):
-    Display().show(View(NOTHING, RoundFigures(60)))
+    Display().show(View(NOTHING, shown(Recording(), 60)))
     assert capsys.readouterr().err == "0 of 60 rounds closed, 0 events/s\n"
-    text = drawn(RoundFigures(60))
+    text = drawn(shown(Recording(), 60))
     assert "0 of 60 rounds closed" in text
     assert "rejected people answered" not in text

@@ -9,13 +9,11 @@ import subprocess
 import msgspec
 import pytest
 
+from onward.environments.figures.recording import PolicySummary, ShownAnswers, Summary
 from onward.environments.figures.report import outcome_in_words, without_way, write_report
-from onward.environments.figures.run_stats import PolicySummary, ShownAnswers, Summary
-from onward.environments.figures.screen import View
-from onward.environments.figures.sections import Line, Plot, Section
-from onward.environments.play.contract import Figures
+from onward.environments.figures.sections import Line, Plot, Section, View
 from onward.schemas.events import Change, NoRecourse, Option, Recourse
-from onward.tests.environments.figures.test_screen import NOBODY
+from onward.tests.environments.figures.test_screen import NOBODY, SHOWN
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 WIDTH = 390
@@ -23,19 +21,17 @@ WIDTH = 390
 SCRIPT = "<script>alert(1)</script>"
 
 
-class Own(Figures):
-    """A world that shows a plot, a table and a line."""
-
-    def sections(self):
-        plot = Plot("own", [Line(SCRIPT, [0, 1], [1, 2], 0)])
-        return [Section(SCRIPT, [("name", "number"), (SCRIPT, "7")], [SCRIPT], [plot])]
+OWN = Section(SCRIPT, [("name", "number"), (SCRIPT, "7")], [SCRIPT], [Plot("own", [Line(SCRIPT, [0, 1], [1, 2], 0)])])
+"""A plot, a table and a line of a world."""
 
 
 def test_what_people_have_sent_is_text_on_the_page(tmp_path):
     option = Option("3", (Change("region", "north", SCRIPT),), 0.2, 0.9, 1.0)
     recourse = Recourse("loan", 0, SCRIPT, 0, (option,), "protoar", "v", "s", "m")
     summary = msgspec.structs.replace(NOBODY, examples=(recourse,))
-    write_report(tmp_path / "page.html", SCRIPT, {SCRIPT: SCRIPT}, View(summary, Own(5)), {SCRIPT: []})
+    write_report(
+        tmp_path / "page.html", SCRIPT, {SCRIPT: SCRIPT}, View(summary, SHOWN._replace(sections=[OWN])), {SCRIPT: []}
+    )
     page = (tmp_path / "page.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;: 1 way forward" in page
@@ -87,7 +83,7 @@ def test_a_run_that_answered_nobody_says_nothing():
 
 def test_the_page_says_who_has_no_way_and_why(tmp_path):
     summary = answered(90, 0.5, out_of_reach=3, max_changes=7)
-    write_report(tmp_path / "page.html", "run", {}, View(summary, Figures(5)), {"residual": []})
+    write_report(tmp_path / "page.html", "run", {}, View(summary, SHOWN), {"residual": []})
     page = (tmp_path / "page.html").read_text()
     rows = re.findall(r"<td>([\w ]+)</td><td>(\d+)</td><td class=\"words\">(.*?): (why \w+)</td>", page)
     assert [(reason, people, why) for reason, people, _, why in rows] == [
@@ -105,12 +101,9 @@ def test_the_page_is_no_wider_than_the_screen_of_a_telephone(tmp_path):
     recourse = Recourse("loan", 0, "a" * 200, 0, (option,), "protoar", "v", "s", "m")
     wide = Section("own", [[f"column {number}" for number in range(20)]] * 2, ["line " * 50], [])
 
-    class Wide(Own):
-        def sections(self):
-            return [*super().sections(), wide]
-
+    shown = SHOWN._replace(sections=[OWN, wide])
     summary = msgspec.structs.replace(answered(90, 0.5, out_of_reach=3), examples=(recourse,))
-    write_report(tmp_path / "page.html", "title " * 20, {"fact": "x" * 300}, View(summary, Wide(5)), {"residual": []})
+    write_report(tmp_path / "page.html", "title " * 20, {"fact": "x" * 300}, View(summary, shown), {"residual": []})
     # The least width of a window is more than that of a telephone: the page is looked at in a frame.
     frame = f"<iframe id=f src=page.html width={WIDTH} height=800 style='border:0'></iframe>"
     script = (

@@ -7,12 +7,12 @@ from io import StringIO
 import msgspec
 from rich.console import Console
 
-from onward.environments.figures.run_stats import Latency, PolicySummary, Summary
-from onward.environments.figures.screen import View, panel, tables
-from onward.environments.figures.sections import Section
-from onward.environments.play.contract import Figures
+from onward.environments.figures.recording import Latency, PolicySummary, Summary
+from onward.environments.figures.screen import panel, tables
+from onward.environments.figures.sections import Section, Served, Shown, View
 from onward.schemas.events import Change, Option, Recourse
 
+SHOWN = Shown(Served(5, 5, "5 of 5 rejected people answered"), "")
 NOBODY = Summary(
     5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
 )
@@ -20,17 +20,14 @@ NOBODY = Summary(
 
 def drawn(summary: Summary) -> str:
     console = Console(width=120, record=True, file=StringIO())
-    console.print(panel(View(summary, Figures(5))), tables(View(summary, Figures(5))))
+    console.print(panel(View(summary, SHOWN)), tables(View(summary, SHOWN)))
     return console.export_text()
 
 
 def test_what_a_world_shows_is_text_and_no_markup():
-    class Own(Figures):
-        def sections(self):
-            return [Section("own", [("name", "number"), ("[red]x", "7")], ["[bold]a line"])]
-
+    own = Section("own", [("name", "number"), ("[red]x", "7")], ["[bold]a line"])
     console = Console(width=120, record=True, file=StringIO())
-    console.print(panel(View(NOBODY, Own(5))))
+    console.print(panel(View(NOBODY, SHOWN._replace(sections=[own]))))
     text = console.export_text()
     assert "[red]x" in text
     assert "[bold]a line" in text

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from onward.environments.figures.run_stats import RunStats
-from onward.environments.figures.screen import Display, View, tables
+from onward.environments.figures.recording import Recording
+from onward.environments.figures.screen import Display, tables
+from onward.environments.figures.sections import View
 from onward.environments.lender import Lender, Setting, Told
-from onward.environments.lender.played import Answers, Half, LenderFigures, LenderSimulation, Pair, ServedLender
+from onward.environments.lender.played import Answers, Half, LenderSimulation, Pair, ServedLender, shown
 from onward.environments.play.days import DAY_MS
 from onward.schemas.events import Application, Change, Journaled, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.spec import Feature
@@ -122,18 +123,18 @@ def test_nothing_is_believed_where_nothing_is_stated():
 def test_the_screen_and_the_line_have_both_and_the_plots_go_on_from_person_to_person(capsys):
     simulation, _, _ = play()
     answers: Answers = simulation.answers["loans"]
-    figures = LenderFigures(simulation, {"loans": "told"})
-    view = View(RunStats(lambda *_: False).summary({}), figures)
+    figures = shown(simulation, {"loans": "told"})
+    view = View(Recording().summary({}), figures)
     console = Console(width=80, record=True, file=StringIO())
     console.print(tables(view))
     text = console.export_text()
-    own = figures.own().lender["told"]
+    own = figures.sections[0].data["lender"]["told"]
     assert own.first.people + own.second.people == PEOPLE
     assert re.search(rf"it helps: true +│ +{own.first.helped.true:.1%} │ +{own.second.helped.true:.1%} ", text)
     assert f"of {answers.returned} who came back with their option carried out, 0 were rejected" in text
     Display().show(view)
     assert f"told 80.0% / {own.first.helped.true:.1%}, then 80.0%" in capsys.readouterr().err
-    believed, true = figures.sections()[0].plots[0].lines
+    believed, true = figures.sections[0].plots[0].lines
     helps = [options[0].help for options in answers.told.values() if options]
     assert list(believed.y) == pytest.approx([0.8] * len(helps))
     assert list(true.y) == pytest.approx(np.cumsum(helps) / np.arange(1, len(helps) + 1))

@@ -13,9 +13,10 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from onward.environments.figures.run_stats import RunStats, encoded
+from onward.environments.figures.recording import Recording
+from onward.environments.figures.sections import View
 from onward.environments.lender import MEASURED, Setting, programs, taken_of
-from onward.environments.lender.played import LenderFigures, LenderWorld
+from onward.environments.lender.played import LenderWorld
 from onward.environments.play.driver import connect, drive, read_rest
 from onward.schemas.effects import effects_of
 from onward.schemas.events import NoRecourse, Recourse, Reward
@@ -56,6 +57,7 @@ class Played(NamedTuple):
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder, printed = tmp_path_factory.mktemp("lender"), list[str]()
     worlds, events, begin = list[LenderWorld](), list[Struct](), LenderWorld.play
+    note = Recording.note
 
     def play(self, *args):
         worlds.append(self)
@@ -64,7 +66,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LenderWorld, "setting", SETTING)
         patch.setattr(LenderWorld, "play", play)
-        patch.setattr(LenderFigures, "add", lambda _, event: events.append(event))
+        patch.setattr(Recording, "note", lambda self, event, now_ms: (note(self, event, now_ms), events.append(event)))
         patch.setattr(programs, "ESTIMATOR", "logistic_regression")  # whose retrains take a fifth of the time
         patch.setattr("sys.stdout.write", printed.append)
         flags = ["--keep", str(folder / "kept"), "--report", str(folder / "page.html")]
@@ -76,13 +78,13 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     """Play kept programs again, and return the summary."""
     world = LenderWorld(DemoSettings(world="lender", seed=SEED, people=PEOPLE), lambda _: None)
     scoreboards = world.scoreboards(specs, every=10)
-    simulation, figures = world.play(specs, scoreboards)
-    stats = RunStats(simulation.is_rejected)
+    simulation = world.play(specs, scoreboards)
+    recording = Recording(simulation.is_rejected)
     flags = [flag for path in specs.values() for flag in ("--spec", str(path))]
     flags += ["--state-dir", str(folder), "--no-web", "--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
 
     def count(record, read, now_ms):
-        stats.add(record, read.id, read.event, now_ms)
+        recording.add(record, read.id, read.event, now_ms)
 
     with (
         EmbeddedBroker(dict.fromkeys(NAMES, PARTITIONS)) as broker,
@@ -99,8 +101,8 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
         )
         worker.stop()
         read_rest(client, count)
-    summary = stats.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
-    return json.loads(encoded(summary, figures.own()))
+    summary = recording.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
+    return json.loads(View(summary, world.show(recording, summary)).encoded)
 
 
 def test_the_demo_shows_what_was_believed_and_what_was_true(played):

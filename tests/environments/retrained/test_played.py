@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from onward.environments.figures.run_stats import RunStats, encoded
+from onward.environments.figures.recording import Recording
+from onward.environments.figures.sections import View
 from onward.environments.play.driver import connect, drive, read_rest
 from onward.environments.retrained.played import RetrainedWorld
 from onward.streams.cli import main
@@ -88,8 +89,8 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     """Play the world with a worker of its own; return the summary without speeds and dates."""
     world = built()
     scoreboards = world.scoreboards(specs, every=10)
-    simulation, figures = world.play(specs, scoreboards)
-    stats = RunStats(simulation.is_rejected, on_output=figures.add)
+    simulation = world.play(specs, scoreboards)
+    recording = Recording(simulation.is_rejected)
     flags = [flag for path in specs.values() for flag in ("--spec", str(path))]
     flags += ["--state-dir", str(folder), "--no-web", "--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
     with (
@@ -99,7 +100,7 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     ):
 
         def count(record, read, now_ms):
-            stats.add(record, read.id, read.event, now_ms)
+            recording.add(record, read.id, read.event, now_ms)
 
         drive(
             simulation,
@@ -111,8 +112,8 @@ def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
         )
         worker.stop()
         read_rest(client, count)
-    summary = stats.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
-    printed = json.loads(encoded(summary, figures.own()))
+    summary = recording.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
+    printed = json.loads(View(summary, world.show(recording, summary)).encoded)
     return {name: value for name, value in printed.items() if name not in MEASURED}
 
 

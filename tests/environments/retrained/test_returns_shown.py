@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from onward.environments.figures.run_stats import PromiseSummary, RunStats
-from onward.environments.figures.screen import Display, View, panel, tables
-from onward.environments.retrained.played import ReturnFigures, ReturnsSummary
+from onward.environments.figures.recording import PromiseSummary, Recording
+from onward.environments.figures.screen import Display, panel, tables
+from onward.environments.figures.sections import Served, View
+from onward.environments.retrained.played import ReturnsSummary, promises_of, shown
 from onward.schemas.events import Change, Option, PromiseChange, Recourse
 
 RETURNS = (
@@ -18,8 +19,8 @@ RETURNS = (
     ReturnsSummary("r-plain", 0, 0, 0),
     ReturnsSummary("r-plain", 1, 0, 0),
 )
-PLAYED = SimpleNamespace(days=57, total=200, returns=RETURNS)
-NOTHING = RunStats(lambda *_: False).summary({})
+PLAYED = SimpleNamespace(days=57, served=Served(57, 200, "day 57 of 200"), returns=RETURNS)
+NOTHING = Recording().summary({})
 
 
 def option(target=2.0, id="1", **fields):
@@ -30,8 +31,8 @@ def recourse(name, *options, **fields):
     return Recourse("loans", 0, name, 0, options or (option(),), "protoar", "v", "s", "m1", **fields)
 
 
-def figures():
-    own = ReturnFigures(PLAYED, {"r-robust": "robust", "r-plain": "plain"})
+def read():
+    recording = Recording()
     opened = [option(status="open"), option(3.0, "2", status="open"), option(4.0, "3", status="open")]
     for event in (
         recourse("a", *opened),
@@ -41,12 +42,16 @@ def figures():
         PromiseChange("loans", 0, "a", "superseded", options=("2", "3"), reason="approved"),
         PromiseChange("grants", 0, "x", "kept", target_score=0.7),
     ):
-        own.add(event)
-    return own
+        recording.note(event)
+    return recording
+
+
+def figures():
+    return shown(read(), PLAYED, {"r-robust": "robust", "r-plain": "plain"})
 
 
 def test_promised_options_are_counted_by_what_became_of_them():
-    assert figures().promises == PromiseSummary(open=1, kept=0, broken=1, expired=0, superseded=2)
+    assert promises_of(read()) == PromiseSummary(open=1, kept=0, broken=1, expired=0, superseded=2)
 
 
 def test_the_screen_shows_the_day_and_who_is_turned_away_under_each_model():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.environments.figures.run_stats import Latency, PolicySummary, RunStats
+from onward.environments.figures.recording import Latency, PolicySummary, Recording
 from onward.schemas.events import Application, Change, DeadLetter, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.records import Record
@@ -42,10 +42,10 @@ def met(name, fate, id=None):
 
 def summarised(*events, is_rejected=lambda program, name: name.startswith("r")):
     """The summary of events, the n-th of which was read at 1000 + 10 n ms."""
-    stats = RunStats(is_rejected)
+    recording = Recording(is_rejected)
     for number, (topic, event, id, timestamp_ms) in enumerate(events):
-        stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0 + 10 * number)
-    return stats.summary({})
+        recording.add(record(topic, event, id, timestamp_ms), id, event, 1000.0 + 10 * number)
+    return recording.summary({})
 
 
 def test_rejected_people_without_an_answer_are_lost():
@@ -64,12 +64,12 @@ def test_repeats_are_duplicates_and_only_different_ones_conflict():
 
 
 def test_a_repeat_by_a_later_owner_is_no_conflict():
-    stats = RunStats(lambda program, name: True)
+    recording = Recording(lambda program, name: True)
     topic, event, id, timestamp_ms = answered("r1")
     for generation in (b"1", b"2"):
         written = record(topic, event, id, timestamp_ms)
-        stats.add(written._replace(headers=(*written.headers, (GENERATION, generation))), id, event, 1000.0)
-    summary = stats.summary({})
+        recording.add(written._replace(headers=(*written.headers, (GENERATION, generation))), id, event, 1000.0)
+    summary = recording.summary({})
     assert (summary.duplicates, summary.conflicting_duplicates) == (1, 0)
 
 
@@ -78,12 +78,12 @@ def test_the_same_id_on_two_topics_is_no_repeat():
 
 
 def test_a_repeat_under_other_headers_conflicts():
-    stats = RunStats(lambda *_: True)
+    recording = Recording(lambda *_: True)
     topic, event, id, _ = met("r1", "rewarded")
     first = record(topic, event, id)
     for each in (first, first._replace(headers=(("ce_id", id.encode()), ("more", b"1")))):
-        stats.add(each, id, event, 0.0)
-    assert stats.summary({}).conflicting_duplicates == 1
+        recording.add(each, id, event, 0.0)
+    assert recording.summary({}).conflicting_duplicates == 1
 
 
 def test_fates_are_counted_and_three_of_them_close_a_recourse():
@@ -128,7 +128,7 @@ class Score:
 
 
 def test_policies_are_scored_and_the_oracle_is_that_of_the_one_furthest_on():
-    summary = RunStats(lambda *_: True).summary({"protoar": Score(5, 0.9), "linucb": Score(7, 0.8)})
+    summary = Recording(lambda *_: True).summary({"protoar": Score(5, 0.9), "linucb": Score(7, 0.8)})
     assert summary.oracle_mer == 0.8
     assert summary.policies == {name: PolicySummary(0.5, 0.75, 2.0, 3.0, 4) for name in ("protoar", "linucb")}
 
@@ -161,9 +161,9 @@ def test_options_and_their_changes_are_counted_and_the_share_of_none():
 
 
 def test_examples_are_the_first_names_of_the_program_that_is_shown():
-    stats = RunStats(lambda *_: True, "own")
+    recording = Recording(lambda *_: True)
     for topic, event, id, timestamp_ms in (changed(name, 1, program="own") for name in ("r3", "r1", "r2")):
-        stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
+        recording.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
     topic, event, id, timestamp_ms = changed("r0", 1, 2)
-    stats.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
-    assert [one.application for one in stats.summary({}).examples] == ["r1", "r2"]
+    recording.add(record(topic, event, id, timestamp_ms), id, event, 1000.0)
+    assert [one.application for one in recording.summary({}, "own").examples] == ["r1", "r2"]
