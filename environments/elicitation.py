@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, cast
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..agents.candidates.plans import PlanGenerator
 from ..agents.costs.causal import Causal
-from ..schemas.events import Answer, Application, DeadLetter, Option, Question
+from ..schemas.events import Answer, Application, DeadLetter, NoRecourse, Option, Question, Recourse
 from ..schemas.spec import Elicitation, PriorComponent, ProgramSpec, WeightPrior
 from ..streams.api.program import load_program
 from ..streams.cli.display.words import percentage
@@ -28,7 +28,7 @@ from .figures.recording import Recording, Summary
 from .figures.sections import Section, Served, Shown
 from .people import PeopleWorld
 from .play.lockstep import LockstepRun, SimulatedProgram
-from .play.simulation import AwaitedAnswer, Simulation, SimulationStep, is_journaled
+from .play.simulation import Simulation, SimulationStep, Steps, answer_to, is_journaled, options_of
 from .rounds import Scoreboard
 from .truth import TruthWorld, WeightWorld, conditions
 
@@ -74,19 +74,15 @@ NOT_OFFERED = "9"
 """No question has an option of this id."""
 
 
-class Reply(AwaitedAnswer):
-    """Waits for the next question to a person after the one of a number, or for the recourse."""
+def reply_to(application: str, after: int = 0) -> Callable[[Struct], bool]:
+    """Whether an event is the next question to a person after the one of a number, or the recourse."""
+    is_answer = answer_to(application)
 
-    def __init__(self, application: str, after: int = 0) -> None:
-        super().__init__(application)
-        self._after = after
-        self.question: Question | None = None
+    def is_reply(event: Struct) -> bool:
+        is_question = isinstance(event, Question) and event.application == application and event.number > after
+        return is_question or is_answer(event)
 
-    def is_read(self, event: Struct) -> bool:
-        """Whether an event is the question or the recourse."""
-        if isinstance(event, Question) and event.application == self._application and event.number > self._after:
-            self.question = event
-        return super().is_read(event) or self.question is not None
+    return is_reply
 
 
 class ElicitationRun(LockstepRun):
@@ -106,7 +102,9 @@ class ElicitationRun(LockstepRun):
     ) -> None:
         self._people, self._manners = world, manners
         self._overdue_ms = milliseconds(overdue)
-        self._odd, self._silent = set[str](), list[Reply]()
+        self._odd = set[str]()
+        self._silent: dict[str, Recourse | NoRecourse | None] = {}
+        """The recourse of those who miss a deadline, once it is read."""
         super().__init__(simulated, prefix)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
@@ -115,48 +113,48 @@ class ElicitationRun(LockstepRun):
 
     def receive(self, event: Struct) -> None:
         """Handle an event of the program, or a line of the journal."""
-        for reply in self._silent:
-            reply.is_read(event)
+        if isinstance(event, Recourse | NoRecourse) and event.application in self._silent:
+            self._silent[event.application] = event
         super().receive(event)
 
-    def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
+    def _rejected(self, t: int, event: Application) -> Steps:
         manner, name = self._manners[self._people.round_of(t)], event.application
-        reply = Reply(name)
-        yield self._step("application", event, reply.is_read, self._overdue_ms if manner.is_overdue else 0)
-        if manner.is_overdue and reply.question is not None:
-            self._silent.append(reply := Reply(name, after=QUESTIONS))
-            self._delay(self._world.people, self._silence(t, name, manner, reply))
-            return
+        ago_ms = self._overdue_ms if manner.is_overdue else 0
+        reply = yield self._step("application", event, reply_to(name), ago_ms)
         rest = self._talk(t, name, manner, reply)
-        if manner.waits:
+        if manner.is_overdue and isinstance(reply, Question):
+            self._silent[name] = None
+            self._delay(self._world.people, self._silence(t, name, manner))
+        elif manner.waits:
             self._delay(t + manner.waits, rest)
         else:
             yield from rest
 
-    def _silence(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
+    def _silence(self, t: int, name: str, manner: Manner) -> Steps:
         """What follows from the first question to somebody who misses its deadline."""
-        if reply.options is None:
-            yield SimulationStep(f"{self.program}/application/{name}", None, reply.is_read)
-        yield from self._talk(t, name, manner, reply)
+        answer = self._silent[name]
+        if answer is None:
+            answer = yield SimulationStep(f"{self.program}/application/{name}", None, answer_to(name))
+        yield from self._talk(t, name, manner, answer)
 
-    def _talk(self, t: int, name: str, manner: Manner, reply: Reply) -> Iterator[SimulationStep]:
+    def _talk(self, t: int, name: str, manner: Manner, reply: Question | Recourse | NoRecourse | None) -> Steps:
         """All questions to a person, and what follows from their recourse."""
-        while (question := reply.question) is not None:
-            number, ids = question.number, [option.id for option in question.options]
-            place = self._people.pick(t, self._people.targets(t, question.options))
+        while isinstance(reply, Question):
+            number, ids = reply.number, [option.id for option in reply.options]
+            place = self._people.pick(t, self._people.targets(t, reply.options))
             picked = None if place is None or number > manner.answers else ids[place]
-            is_odd, reply = manner.is_odd and number == 1, Reply(name, number)
+            is_odd = manner.is_odd and number == 1
             if is_odd:
                 yield self._oddly(name, number, NOT_OFFERED)
             said = Answer(self.program, name, picked, number)
-            yield self._step(f"answer-{number}", said, reply.is_read)
+            reply = yield self._step(f"answer-{number}", said, reply_to(name, number))
             if is_odd:
                 for option in ids:
                     yield self._oddly(name, number, option)
         if manner.come_back:
             yield self._oddly(name, 1, "1")
-        if reply.options is not None:
-            yield from self._answered(t, name, reply.options)
+        if reply is not None:  # no dead letter
+            yield from self._answered(t, name, options_of(reply))
 
     def _oddly(self, name: str, number: int, option: str) -> SimulationStep:
         """An answer that does not count, if it is not the one that was given before."""

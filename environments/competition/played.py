@@ -45,7 +45,7 @@ from ..figures.recording import PromiseSummary, Recording, Summary
 from ..figures.sections import Line, Plot, Section, Served, Shown
 from ..play.contract import Note, SimulatedWorld
 from ..play.program_folders import MODEL_FOLDER, REFERENCE_PEOPLE, SPEC_FILE, program_name, write_spec
-from ..play.simulation import OutgoingEvent, Run, Simulation, SimulationStep
+from ..play.simulation import OutgoingEvent, Run, Simulation, SimulationStep, Steps
 from ..rounds import Scoreboard
 from .rules import Settings
 from .season import Answer, Arrival, Season, feature_names, mean_of_rounds
@@ -70,7 +70,7 @@ class SeasonRun(Run):
         self._answers: dict[str, Recourse | NoRecourse] = {}
         self.play(self._rounds())
 
-    def _rounds(self) -> Iterator[SimulationStep]:
+    def _rounds(self) -> Steps:
         for number in range(self._season.rounds):
             id = f"{self.program}/{self._prefix}round/{number}"
             yield SimulationStep(id, self._open, lambda _: not self._unread, applies=True)

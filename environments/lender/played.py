@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from msgspec import Struct
@@ -27,9 +27,9 @@ from ...streams.settings import WorldSettings
 from ..figures.recording import Recording, Summary
 from ..figures.sections import Line, Plot, Section, Shown
 from ..play.contract import Note, SimulatedWorld
-from ..play.days import DayRun, DaysSimulation
+from ..play.days import DayRun
 from ..play.program_folders import SPEC_FILE
-from ..play.simulation import Simulation, SimulationStep
+from ..play.simulation import Simulation, SimulationStep, Steps
 from ..rounds import Scoreboard
 from .equations import People
 from .lender import Case, Lender, Report, Told, taken_of, what_follows
@@ -46,21 +46,6 @@ WEEK_DAYS, WEEKLY_LOANS = 7, 8
 of the outcomes would stay empty for a year, and as workers send no ticks here, no window would close until then."""
 
 
-class ServedLender(NamedTuple):
-    """A program, its model, its newcomers, and whether each loan of its file was repaid.
-
-    ``recorder`` records what each rejected newcomer takes.
-    """
-
-    program: str
-    lender: Lender
-    newcomers: People
-    loans: Sequence[bool]
-    setting: Setting
-    seed: int
-    recorder: Scoreboard
-
-
 @dataclass
 class Answers:
     """The options of each rejected newcomer by number, and of those who came back with their option carried out how
@@ -72,41 +57,47 @@ class Answers:
     rejected: int = 0
 
 
-class LenderSimulation(DaysSimulation):
-    """Plays all days for each program. ``prefix`` is put before every application's and applicant's id."""
+class LenderRun(DayRun):
+    """One program, its model, its newcomers, and whether each loan of its file was repaid.
 
-    def __init__(self, served: Sequence[ServedLender], prefix: str = "") -> None:
-        runs = [_Run(own, prefix) for own in served]
-        super().__init__(runs, ARRIVAL_DAYS + LAST_DAYS)
-        self.answers: Mapping[str, Answers] = {run.program: run.answers for run in runs}
-        """What people were told, by program."""
+    ``recorder`` records what each rejected newcomer takes. ``prefix`` is put before every application's and
+    applicant's id.
+    """
 
-
-class _Run(DayRun):
-    """The simulation of one program."""
-
-    def __init__(self, served: ServedLender, prefix: str) -> None:
-        super().__init__(served.program, prefix)
-        self._served = served
-        self.answers = Answers(len(served.newcomers.hidden))
+    def __init__(
+        self,
+        program: str,
+        lender: Lender,
+        newcomers: People,
+        loans: Sequence[bool],
+        setting: Setting,
+        seed: int,
+        recorder: Scoreboard,
+        prefix: str = "",
+    ) -> None:
+        self._lender, self._newcomers, self._loans_of_file = lender, newcomers, loans
+        self._setting, self._seed, self._recorder = setting, seed, recorder
+        self.answers = Answers(len(newcomers.hidden))
+        """What people were told."""
         self._due: defaultdict[int, list[Case | Report]] = defaultdict(list)
+        super().__init__(program, prefix, ARRIVAL_DAYS + LAST_DAYS)
 
-    def _today(self) -> Iterator[SimulationStep]:
-        if self._day % WEEK_DAYS == 0:
-            yield self._loans(self._day // WEEK_DAYS * WEEKLY_LOANS)
-        for due in self._due.pop(self._day, ()):
+    def _today(self) -> Steps:
+        if self.day % WEEK_DAYS == 0:
+            yield self._loans(self.day // WEEK_DAYS * WEEKLY_LOANS)
+        for due in self._due.pop(self.day, ()):
             if isinstance(due, Case):
                 yield from self._arrive(due)
             else:
                 yield self._outcome(self._prefix + due.application, is_improved=due.helped, option=due.option)
-        people, number = self._served.newcomers, self.answers.newcomers
-        first, last = (min(-(-number * day // ARRIVAL_DAYS), number) for day in (self._day, self._day + 1))
+        people, number = self._newcomers, self.answers.newcomers
+        first, last = (min(-(-number * day // ARRIVAL_DAYS), number) for day in (self.day, self.day + 1))
         for newcomer in range(first, last):
             yield from self._arrive(Case(newcomer, 0, people.only(slice(newcomer, newcomer + 1))))
 
     def _loans(self, first: int) -> SimulationStep:
         """Report the loans from this one on. The step is done when all stand in the journal."""
-        loans = self._served.loans
+        loans = self._loans_of_file
         events = [
             self._outcome_event(f"{self._prefix}loan-{number}", is_improved=loans[number % len(loans)], option=None)
             for number in range(first, first + WEEKLY_LOANS)
@@ -120,8 +111,8 @@ class _Run(DayRun):
 
         return SimulationStep(events[-1].id, lambda: events, is_over)
 
-    def _arrive(self, case: Case) -> Iterator[SimulationStep]:
-        lender, columns = self._served.lender, case.person.columns
+    def _arrive(self, case: Case) -> Steps:
+        lender, columns = self._lender, case.person.columns
         ([features], [is_approved]) = lender.rows(columns), lender.accepts(columns).tolist()
         previous = None if case.previous is None else self._prefix + case.previous
         applicant = f"{self._prefix}person-{case.newcomer}"
@@ -134,15 +125,14 @@ class _Run(DayRun):
             self._answered(case, lender.told(case.person, options))
 
     def _answered(self, case: Case, told: Sequence[Told]) -> None:
-        _, lender, _, _, setting, seed, recorder = self._served
         taken = taken_of(told)
         if not case.returns:
             self.answers.told[case.newcomer] = told
-            recorder.record(case.newcomer, taken)
+            self._recorder.record(case.newcomer, taken)
         if taken is not None:
-            random = np.random.default_rng([seed, case.newcomer, case.returns])
-            for days, follows in what_follows(lender, setting, case, taken, random):
-                self._due[self._day + int(days)].append(follows)
+            random = np.random.default_rng([self._seed, case.newcomer, case.returns])
+            for days, follows in what_follows(self._lender, self._setting, case, taken, random):
+                self._due[self.day + int(days)].append(follows)
 
 
 MOVING = 40
@@ -232,9 +222,9 @@ class ProgramFigures(Struct, frozen=True):
     rejected: int
 
 
-def shown(simulation: LenderSimulation, policies: Mapping[str, str]) -> Shown:
+def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
     """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
-    own = {policy: _figures(simulation.answers[program]) for program, policy in policies.items()}
+    own = {policies[run.program]: _figures(run.answers) for run in runs}
     halves = {f"{policy}, {short}": getattr(one, half) for policy, one in own.items() for half, short in HALVES.items()}
     rows = [("rejected by the model", *halves), *zip(NAMES, *(half.cells for half in halves.values()), strict=True)]
     conclusions = [
@@ -246,22 +236,22 @@ def shown(simulation: LenderSimulation, policies: Mapping[str, str]) -> Shown:
             f"{title}: mean of {MOVING} people",
             [
                 line
-                for group, (program, policy) in enumerate(policies.items())
-                for line in _lines(simulation.answers[program].told, policy, group, name)
+                for group, run in enumerate(runs)
+                for line in _lines(run.answers.told, policies[run.program], group, name)
             ],
             "newcomer",
             highest=1.0,
         )
         for title, name in (("it helps who carries it out", "help"), ("it is carried out", "execution"))
     ]
-    data = {"lender": own, "days": simulation.days}
+    data = {"lender": own, "days": runs[0].days}
     title, lines = "What was believed, and what was true", [*conclusions, *LEGEND]
     helped = ", ".join(
         f"{policy} {' / '.join(one.first.helped.cells)}, then {' / '.join(one.second.helped.cells)}"
         for policy, one in own.items()
     )
     section = Section(title, rows, lines, plots, data)
-    return Shown(simulation.served, f"help believed / true: {helped}", [section], conclusions)
+    return Shown(runs[0].served, f"help believed / true: {helped}", [section], conclusions)
 
 
 def _lines(told: Mapping[int, Sequence[Told]], policy: str, group: int, name: str) -> Iterator[Line]:
@@ -351,16 +341,15 @@ class LenderWorld(SimulatedWorld):
         assert self._newcomers is not None, "scoreboards come first"
         labels, seed = file_of(self.setting, self.settings.seed)[1], self.settings.seed
         loans = [bool(label) for label in labels.tolist() if not math.isnan(label)]
-        served = [
-            ServedLender(name, lender, self._newcomers, loans, self.setting, seed, scoreboards[name])
+        self._runs = [
+            LenderRun(name, lender, self._newcomers, loans, self.setting, seed, scoreboards[name], prefix)
             for name, lender in self._lenders.items()
         ]
-        self._simulation = LenderSimulation(served, prefix)
-        return self._simulation
+        return Simulation(self._runs)
 
     def show(self, recording: Recording, summary: Summary) -> Shown:
         """What was believed, and what was true."""
-        return shown(self._simulation, {name: self.policy_of(name) for name in self._lenders})
+        return shown(self._runs, {name: self.policy_of(name) for name in self._lenders})
 
     def _drawn(self, lender: Lender) -> People:
         """Newcomers of whom the model, which is the same in both programs, approves about ``approved_share``."""

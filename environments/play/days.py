@@ -1,11 +1,11 @@
-"""Simulations by days, in event time: one step at a time for each program, and their days begin together.
+"""Runs by days, in event time: one step at a time for each program, and their days begin together.
 
 class MyRun(DayRun):
     def _today(self):
         options = yield from self._apply(Application(self.program, "ada", features), is_approved=False)
         yield self._outcome("ada", is_improved=True, option="1")
 
-DaysSimulation([MyRun("loans", prefix="")], days=200)
+Simulation([MyRun("loans", prefix="", total=200)])
 
 So the order of the journal does not depend on the speed of anything. The last day is the one before the run.
 """
@@ -13,33 +13,61 @@ So the order of the journal does not depend on the speed of anything. The last d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from ...schemas.events import Application, Model, Option, Outcome
 from ..figures.sections import Served
-from .simulation import AwaitedAnswer, OutgoingEvent, Run, Simulation, SimulationStep, fate_of, is_journaled
+from .simulation import (
+    TOGETHER,
+    OutgoingEvent,
+    Run,
+    SimulationStep,
+    Steps,
+    answer_to,
+    fate_of,
+    is_journaled,
+    options_of,
+)
 
 DAY_MS = 86_400_000
 
 
 class DayRun(Run, ABC):
-    """The simulation of one program. It receives lines of the journal too."""
+    """The simulation of one program for ``total`` days. It receives lines of the journal too."""
 
-    def __init__(self, program: str, prefix: str) -> None:
+    def __init__(self, program: str, prefix: str, total: int) -> None:
         super().__init__(program, prefix)
-        self._day = self._time_ms = 0
+        self.total = total
+        self.days = 0
+        """The days that have begun."""
+        self._time_ms = 0
         self._rejected: set[str] = set()
+        self.play(self._all_days())
 
     @abstractmethod
-    def _today(self) -> Iterator[SimulationStep]:
+    def _today(self) -> Steps:
         """The steps of the day."""
 
-    def begin(self, day: int, time_ms: int) -> None:
-        """Play a day that begins at this event time."""
-        self._day, self._time_ms = day, time_ms
-        self.play(self._today())
+    def _all_days(self) -> Steps:
+        start_ms = 0
+        for day in range(self.total):
+            yield TOGETHER
+            start_ms = start_ms or (self._now_ms // DAY_MS - self.total) * DAY_MS
+            self.days, self._time_ms = day + 1, start_ms + day * DAY_MS
+            yield from self._today()
+
+    @property
+    def day(self) -> int:
+        """The number of the day, from 0."""
+        return self.days - 1
+
+    @property
+    def served(self) -> Served:
+        """The days that have begun."""
+        return Served(self.days, self.total, f"day {self.days:,} of {self.total:,}")
 
     def is_rejected(self, application: str) -> bool:
         """Whether somebody who has applied is rejected."""
@@ -47,7 +75,7 @@ class DayRun(Run, ABC):
 
     def _apply(
         self, event: Application, *, is_approved: bool
-    ) -> Generator[SimulationStep, None, Sequence[Option] | None]:
+    ) -> Generator[SimulationStep, Any, Sequence[Option] | None]:
         """Let somebody apply; return the options of the answer, None for those who are approved.
 
         The step is done when the answer has been read; for those who are approved, whom nobody answers, when the
@@ -58,9 +86,7 @@ class DayRun(Run, ABC):
             yield step_of(outgoing, is_journaled(outgoing.id))
             return None
         self._rejected.add(event.application)
-        answer = AwaitedAnswer(event.application)
-        yield step_of(outgoing, answer.is_read)
-        return answer.options or ()
+        return options_of((yield step_of(outgoing, answer_to(event.application))))
 
     def _outcome(self, application: str, *, is_improved: bool, option: str | None) -> SimulationStep:
         """Report an outcome. The step is done when its fate has been read."""
@@ -80,35 +106,3 @@ class DayRun(Run, ABC):
 def step_of(event: OutgoingEvent, is_over: Callable[[Struct], bool]) -> SimulationStep:
     """The step of one event."""
     return SimulationStep(event.id, lambda: [event], is_over, isinstance(event.event, Application))
-
-
-class DaysSimulation(Simulation):
-    """Plays ``total`` days for each program."""
-
-    def __init__(self, runs: Sequence[DayRun], total: int) -> None:
-        super().__init__(runs)
-        self._days_of = runs
-        self.total = total
-        self._start_ms: int | None = None
-        self.days = 0
-        """The days that have begun."""
-
-    @property
-    def served(self) -> Served:
-        """The days that have begun."""
-        return Served(self.days, self.total, f"day {self.days:,} of {self.total:,}")
-
-    @property
-    def done(self) -> bool:
-        """Whether every day is over."""
-        return self.days == self.total and super().done
-
-    def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
-        """The events to publish now; first the next day begins where all programs are done with the last one."""
-        if self._start_ms is None:
-            self._start_ms = (now_ms // DAY_MS - self.total) * DAY_MS
-        while super().done and self.days < self.total:
-            for run in self._days_of:
-                run.begin(self.days, self._start_ms + self.days * DAY_MS)
-            self.days += 1
-        return super().next_events(now_ms, limit)

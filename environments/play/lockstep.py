@@ -6,7 +6,7 @@ simulation = Simulation([LockstepRun(SimulatedProgram("credit-linucb", world, Sc
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...schemas.events import Answer, Application, Option, Outcome, Value
 from ..improvement import DueOutcome
 from ..rounds import Scoreboard
-from .simulation import AwaitedAnswer, OutgoingEvent, Run, SimulationStep, fate_of, is_journaled
+from .simulation import OutgoingEvent, Run, SimulationStep, Steps, answer_to, fate_of, is_journaled, options_of
 
 
 class World(Protocol):
@@ -71,7 +71,7 @@ class LockstepRun(Run):
         program, self._world, self._recorder, self._read, self._pick = simulated
         super().__init__(program, prefix)
         # A heap of (due, tie-breaker, what then happens).
-        self._delayed: list[tuple[int, int, Iterator[SimulationStep]]] = []
+        self._delayed: list[tuple[int, int, Steps]] = []
         self._numbers = count()
         self.play(self._rounds())
 
@@ -92,7 +92,7 @@ class LockstepRun(Run):
             self._go_on()
         return is_ours
 
-    def _rounds(self) -> Iterator[SimulationStep]:
+    def _rounds(self) -> Steps:
         for t in range(self._world.people):
             while self._delayed and self._delayed[0][0] < t:
                 yield from heapq.heappop(self._delayed)[2]
@@ -100,7 +100,7 @@ class LockstepRun(Run):
         while self._delayed:
             yield from heapq.heappop(self._delayed)[2]
 
-    def _apply(self, t: int) -> Iterator[SimulationStep]:
+    def _apply(self, t: int) -> Steps:
         name, features = self._world.application(t)
         name = self._prefix + name
         event = Application(self.program, name, dict(features))
@@ -109,14 +109,13 @@ class LockstepRun(Run):
         else:
             yield self._step("application", event, None)
 
-    def _rejected(self, t: int, event: Application) -> Iterator[SimulationStep]:
+    def _rejected(self, t: int, event: Application) -> Steps:
         """An application that the world's model rejects, and what follows from it at once."""
-        answer = AwaitedAnswer(event.application)
-        yield self._step("application", event, answer.is_read)
-        if answer.options is not None:  # no dead letter
-            yield from self._answered(t, event.application, answer.options)
+        answer = yield self._step("application", event, answer_to(event.application))
+        if answer is not None:  # no dead letter
+            yield from self._answered(t, event.application, options_of(answer))
 
-    def _answered(self, t: int, name: str, options: Sequence[Option]) -> Iterator[SimulationStep]:
+    def _answered(self, t: int, name: str, options: Sequence[Option]) -> Steps:
         """The steps that follow from the options of a recourse; none of them is a recourse of nothing."""
         suggestion = self._read(t, options) if options else None
         self._recorder.record(t, suggestion)
@@ -129,9 +128,12 @@ class LockstepRun(Run):
             option = None if outcome.option is None else options[outcome.option].id
             due = Outcome(self.program, self._prefix + outcome.application, outcome.result, option)
             fate = fate_of(f"{self.program}/outcome/{due.application}")
-            self._delay(outcome.due, iter([self._step("outcome", due, fate)]))
+            self._delay(outcome.due, self._report(self._step("outcome", due, fate)))
 
-    def _delay(self, due: int, steps: Iterator[SimulationStep]) -> None:
+    def _report(self, outcome: SimulationStep) -> Steps:
+        yield outcome
+
+    def _delay(self, due: int, steps: Steps) -> None:
         """Play steps before the application ``due`` + 1."""
         heapq.heappush(self._delayed, (due, next(self._numbers), steps))
 

@@ -1,4 +1,4 @@
-"""Simulations: each plays one run for each program, step by step. Pure: no Kafka and no clock.
+"""Simulations: a generator for each program yields what is sent, and is sent the answer. Pure: no Kafka and no clock.
 
 class MyRun(Run):
     def __init__(self, program):
@@ -6,16 +6,15 @@ class MyRun(Run):
         self.play(self._rounds())
 
     def _rounds(self):
-        answer = AwaitedAnswer("1")
         event = OutgoingEvent(application, id, key, self._now_ms)
-        yield SimulationStep(id, lambda: [event], answer.is_read, applies=True)
-        ...                                                  # here the answer has been read: answer.options
+        answer = yield SimulationStep(id, lambda: [event], answer_to("1"), applies=True)
+        ...                                                  # here the answer has been read
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -82,9 +81,14 @@ class SimulationStep(NamedTuple):
     events: Callable[[], Iterable[OutgoingEvent]] | None
     """Called when it is their turn; None: the run only waits."""
     is_over: Callable[[Struct], bool] | None
-    """Whether the run goes on after an event that was read; None: without one."""
+    """Whether the run goes on after an event that was read, which it is sent; None: without one."""
     applies: bool = False
     """Whether applications are among the events, so that their limit may hold the step back."""
+
+
+TOGETHER = SimulationStep("", None, None)
+"""The step at which runs wait for one another."""
+Steps = Generator[SimulationStep, Any, None]
 
 
 class Run:
@@ -94,19 +98,32 @@ class Run:
         self.program, self._prefix = program, prefix
         # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
         self._now_ms = self._applications = 0
-        self._steps: Iterator[SimulationStep] = iter(())
+        self._steps: Steps = _no_steps()
         self._next: SimulationStep | None = None
         self._pending: SimulationStep | None = None
 
-    def play(self, steps: Iterator[SimulationStep]) -> None:
+    def play(self, steps: Steps) -> None:
         """Begin with the first of some steps."""
         self._steps = steps
         self._go_on()
 
-    def _go_on(self) -> None:
-        self._pending, self._next = None, next(self._steps, None)
-        if self._next is not None and self._next.events is None:
-            self._pending, self._next = self._next, None
+    def _go_on(self, event: Struct | None = None) -> None:
+        try:
+            step = self._steps.send(event)
+        except StopIteration:
+            self._pending = self._next = None
+        else:
+            self._pending, self._next = (step, None) if step.events is None else (None, step)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether it goes on when all other runs do, too."""
+        return self._pending is TOGETHER
+
+    def go_on_together(self, now_ms: int) -> None:
+        """Go on now, as all other runs do."""
+        self._now_ms = max(self._now_ms, now_ms)
+        self._go_on()
 
     @property
     def done(self) -> bool:
@@ -138,28 +155,32 @@ class Run:
     def receive(self, event: Struct) -> None:
         """Handle an event of the program, or a line of the journal."""
         if self._pending is not None and self._pending.is_over is not None and self._pending.is_over(event):
-            self._go_on()
+            self._go_on(event)
 
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Whether a dead letter of an event with these ids is this run's. Nothing goes on then: a step is missing."""
         return self.awaited in ids
 
 
-class AwaitedAnswer:
-    """Waits for the answer to an application: ``options`` is None until it is read."""
+def _no_steps() -> Steps:
+    yield from ()
 
-    def __init__(self, application: str) -> None:
-        self._application = application
-        self.options: Sequence[Option] | None = None
 
-    def is_read(self, event: Struct) -> bool:
-        """Whether an event is the answer."""
+def answer_to(application: str) -> Callable[[Struct], bool]:
+    """Whether an event is the first answer to an application."""
+
+    def is_answer(event: Struct) -> bool:
         match event:
-            case Recourse(application=self._application, is_revision=False):
-                self.options = event.options
-            case NoRecourse(application=self._application):
-                self.options = ()
-        return self.options is not None
+            case Recourse(application=name, is_revision=False) | NoRecourse(application=name):
+                return name == application
+        return False
+
+    return is_answer
+
+
+def options_of(answer: Recourse | NoRecourse) -> Sequence[Option]:
+    """The options of an answer."""
+    return answer.options if isinstance(answer, Recourse) else ()
 
 
 def is_journaled(id: str) -> Callable[[Struct], bool]:
@@ -202,6 +223,9 @@ class Simulation:
     def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
         """The events to publish now, those of each program in order. ``limit`` bounds the number of applications of
         each program so far."""
+        while self._runs and all(run.waits_for_others for run in self._runs.values()):
+            for run in self._runs.values():
+                run.go_on_together(now_ms)
         return [event for run in self._runs.values() for event in run.next_events(now_ms, limit)]
 
     def receive(self, event: Struct) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -40,21 +40,12 @@ from ...streams.settings import WorldSettings
 from ..figures.recording import PromiseSummary, Recording, Summary
 from ..figures.sections import Section, Shown
 from ..play.contract import Note, SimulatedWorld
-from ..play.days import DayRun, DaysSimulation, step_of
+from ..play.days import DayRun, step_of
 from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_spec
-from ..play.simulation import Simulation, SimulationStep, is_journaled
+from ..play.simulation import Simulation, Steps, is_journaled
 from ..population import SPEC, Population
 from ..rounds import Scoreboard
 from .people import Arrival, Features, Offer, Settings, World
-
-
-class NewModel(NamedTuple):
-    """A model that decides from the beginning of a day on, and the address and hash of its manifest."""
-
-    day: int
-    version: str
-    manifest: str
-    sha256: str
 
 
 class Taken(NamedTuple):
@@ -78,72 +69,60 @@ class ReturnsSummary(Struct, frozen=True):
     rejected: int
 
 
-class ServedWorld(NamedTuple):
-    """A program, its people, and the models that it gets.
+class RetrainedRun(DayRun):
+    """One program, its ``people``, and the new ``models`` that it gets, each at the beginning of a day.
 
     ``approves(model, features)`` is whether a model approves somebody; models are numbered, the program's first is 0.
     ``recorder`` records a ``Taken`` for each answer, None for those without options.
     """
 
-    program: str
-    world: World
-    models: Sequence[NewModel]
-    approves: Callable[[int, Features], bool]
-    recorder: Scoreboard
-
-
-class RetrainedSimulation(DaysSimulation):
-    """Plays ``days`` days for each program. ``prefix`` is put before every application's and applicant's id."""
-
-    def __init__(self, worlds: Sequence[ServedWorld], days: int, prefix: str = "") -> None:
-        self._programs = [_Run(simulated, prefix) for simulated in worlds]
-        super().__init__(self._programs, days)
-
-    @property
-    def returns(self) -> Sequence[ReturnsSummary]:
-        """Those who did what was asked, by program and model."""
-        return [returns for run in self._programs for returns in run.returns()]
-
-
-class _Run(DayRun):
-    """The simulation of one program."""
-
-    def __init__(self, simulated: ServedWorld, prefix: str) -> None:
-        program, self._world, self._models, self._approves, self._recorder = simulated
-        super().__init__(program, prefix)
+    def __init__(
+        self,
+        program: str,
+        people: World,
+        models: Sequence[tuple[int, Model]],
+        approves: Callable[[int, Features], bool],
+        recorder: Scoreboard,
+        total: int,
+        prefix: str = "",
+    ) -> None:
+        self._people, self._models, self._approves, self._recorder = people, models, approves, recorder
         self._model = self._answers = 0
         self._open: Counter[str] = Counter()
         self._done: Counter[int] = Counter()
         self._turned_away: Counter[int] = Counter()
+        super().__init__(program, prefix, total)
 
-    def returns(self) -> Iterator[ReturnsSummary]:
-        for model in range(len(self._models) + 1):
-            yield ReturnsSummary(self.program, model, self._done[model], self._turned_away[model])
+    @property
+    def returns(self) -> Sequence[ReturnsSummary]:
+        """Those who did what was asked, by model."""
+        numbers = range(len(self._models) + 1)
+        return [ReturnsSummary(self.program, one, self._done[one], self._turned_away[one]) for one in numbers]
 
     def receive(self, event: Struct) -> None:
+        """Handle an event of the program, or a line of the journal."""
         if isinstance(event, PromiseChange) and event.status == "expired":
             self._open.pop(event.application, None)
         super().receive(event)
 
-    def _today(self) -> Iterator[SimulationStep]:
-        for model in self._models:
-            if model.day == self._day:
+    def _today(self) -> Steps:
+        for day, model in self._models:
+            if day == self.day:
                 yield from self._announce(model)
-        for arrival in self._world.arrivals(self._day):
+        for arrival in self._people.arrivals(self.day):
             yield from self._arrive(arrival)
 
-    def _announce(self, model: NewModel) -> Iterator[SimulationStep]:
+    def _announce(self, model: Model) -> Steps:
         effects = _Effects(model.version)
-        event = Model(self.program, model.version, model.manifest, model.sha256)
-        outgoing = self._outgoing(event, f"model/{self._prefix}{model.version}", self.program)
+        outgoing = self._outgoing(model, f"model/{self._prefix}{model.version}", self.program)
         yield step_of(outgoing, effects.add if self._open.total() else is_journaled(outgoing.id))
         self._model += 1
         for name in sorted(effects.broken):
             revised, broken = effects.revised.get(name, ()), frozenset(effects.broken[name])
             self._open[name] += len(revised) - len(broken)
-            self._world.revise(name.removeprefix(self._prefix), self._day, broken, self._offers(revised))
+            self._people.revise(name.removeprefix(self._prefix), self.day, broken, self._offers(revised))
 
-    def _arrive(self, arrival: Arrival) -> Iterator[SimulationStep]:
+    def _arrive(self, arrival: Arrival) -> Steps:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         event = Application(self.program, name, dict(arrival.features), applicant, previous)
@@ -159,7 +138,7 @@ class _Run(DayRun):
 
     def _take(self, arrival: Arrival, options: Sequence[Option]) -> None:
         self._open[self._prefix + arrival.application] = sum(option.status == "open" for option in options)
-        id = self._world.answer(arrival, self._day, self._offers(options))
+        id = self._people.answer(arrival, self.day, self._offers(options))
         taken = [Taken(arrival.features, _targets(one), one.cost, self._model) for one in options if one.id == id]
         self._recorder.record(self._answers, taken[0] if taken else None)
         self._answers += 1
@@ -202,12 +181,12 @@ def _targets(option: Option) -> Features:
     return option.after
 
 
-def shown(recording: Recording, simulation: RetrainedSimulation, policies: Mapping[str, str]) -> Shown:
+def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[str, str]) -> Shown:
     """Those who did what was asked and are turned away, by program and model, and what has become of the promises.
 
     ``policies`` are by program. A revised recourse promises new options in place of broken ones.
     """
-    returns, promises = simulation.returns, promises_of(recording)
+    returns, promises = [one for run in runs for one in run.returns], promises_of(recording)
     away = {policy: _share(returns, program) for program, policy in policies.items()}
     numbers = sorted({one.model for one in returns})
     rows = [("program", *(f"model {number + 1}" for number in numbers), "all")]
@@ -215,10 +194,10 @@ def shown(recording: Recording, simulation: RetrainedSimulation, policies: Mappi
         own = [one for one in returns if one.program == program]
         rows.append((program, *(_cell([one]) for one in own), _cell(own)))
     title, lines = "Turned away, of those who did what was asked", [f"promises: {promises}"]
-    data = {"promises": promises, "turned_away": away, "returns": returns, "days": simulation.days}
+    data = {"promises": promises, "turned_away": away, "returns": returns, "days": runs[0].days}
     shares = ", ".join(f"{policy} {percentage(share)}" for policy, share in away.items())
     return Shown(
-        simulation.served,
+        runs[0].served,
         f"turned away of those who did what was asked: {shares}, promises: {promises}",
         [Section(title, rows, lines, data=data)],
         [
@@ -325,22 +304,23 @@ class RetrainedWorld(SimulatedWorld):
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """The same newcomers in both programs."""
         newcomers = self._newcomers(next(iter(self._models.values())))
-        worlds = [
-            ServedWorld(
+        self._runs = [
+            RetrainedRun(
                 program,
                 World(self.rules, newcomers, seed=self.settings.seed),
                 models.announced(self.rules),
                 models.approves,
                 scoreboards[program],
+                self.rules.days,
+                prefix,
             )
             for program, models in self._models.items()
         ]
-        self._simulation = RetrainedSimulation(worlds, self.rules.days, prefix)
-        return self._simulation
+        return Simulation(self._runs)
 
     def show(self, recording: Recording, summary: Summary) -> Shown:
         """Those turned away, and the promises."""
-        return shown(recording, self._simulation, {name: self.policy_of(name) for name in self._models})
+        return shown(recording, self._runs, {name: self.policy_of(name) for name in self._models})
 
     def _newcomers(self, models: _Models) -> Sequence[Features]:
         """People of whom the first model approves about ``approved_share``."""
@@ -366,11 +346,12 @@ class _Models:
         later = [self.program.load(str(self._manifest(number)), None) for number in range(1, len(HARDSHIP))]
         return [self.program.bundle, *later]
 
-    def announced(self, rules: Settings) -> list[NewModel]:
+    def announced(self, rules: Settings) -> list[tuple[int, Model]]:
         """The models after the first, and the days on which they are announced."""
+        name, later = self.program.spec.program, enumerate(self.bundles[1:], 1)
         return [
-            NewModel(day, bundle.version, str(self._manifest(number)), bundle.manifest_sha256)
-            for number, (day, bundle) in enumerate(zip(rules.retrained_on, self.bundles[1:], strict=True), 1)
+            (day, Model(name, bundle.version, str(self._manifest(number)), bundle.manifest_sha256))
+            for day, (number, bundle) in zip(rules.retrained_on, later, strict=True)
         ]
 
     def verdicts(self, model: int, people: Sequence[Features]) -> NDArray[np.bool_]:

@@ -13,8 +13,9 @@ from onward.environments.figures.recording import Recording
 from onward.environments.figures.screen import Display, tables
 from onward.environments.figures.sections import View
 from onward.environments.lender import Lender, Setting, Told
-from onward.environments.lender.played import Answers, Half, LenderSimulation, Pair, ServedLender, shown
+from onward.environments.lender.played import Answers, Half, LenderRun, Pair, shown
 from onward.environments.play.days import DAY_MS
+from onward.environments.play.simulation import Simulation
 from onward.schemas.events import Application, Change, Journaled, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.spec import Feature
 
@@ -40,12 +41,12 @@ def play(prefix=""):
     """Tell the rejected to lower their debts, and those above 14,000 nothing; return all that was sent, too."""
     lender, recorder = Lender(EQUATIONS, FEATURES, debt_of), Recorder()
     people = lender.newcomers(PEOPLE, np.random.default_rng(0))
-    served = ServedLender("loans", lender, people, [True, False], SETTING, 0, recorder)
-    run, sent = LenderSimulation([served], prefix), []
-    while not run.done:
-        for event in run.next_events(NOW_MS):
+    run = LenderRun("loans", lender, people, [True, False], SETTING, 0, recorder, prefix)
+    simulation, sent = Simulation([run]), []
+    while not simulation.done:
+        for event in simulation.next_events(NOW_MS):
             sent.append(event)
-            run.receive(answer(event))
+            simulation.receive(answer(event))
     return run, recorder, sent
 
 
@@ -70,8 +71,8 @@ def test_who_comes_back_names_the_earlier_application_and_is_reported_about_a_ye
     applied = {event.event.application: event for event in sent if isinstance(event.event, Application)}
     outcomes = [event for event in sent if isinstance(event.event, Outcome) and "loan-" not in event.event.application]
     back = [one for one in applied.values() if one.event.previous is not None]
-    assert len(outcomes) == len(back) == run.answers["loans"].returned > 3
-    assert run.answers["loans"].rejected == 0
+    assert len(outcomes) == len(back) == run.answers.returned > 3
+    assert run.answers.rejected == 0
     for one in back:
         first = applied[one.event.previous]
         assert first.event.applicant == one.event.applicant
@@ -121,9 +122,9 @@ def test_nothing_is_believed_where_nothing_is_stated():
 
 
 def test_the_screen_and_the_line_have_both_and_the_plots_go_on_from_person_to_person(capsys):
-    simulation, _, _ = play()
-    answers: Answers = simulation.answers["loans"]
-    figures = shown(simulation, {"loans": "told"})
+    run, _, _ = play()
+    answers: Answers = run.answers
+    figures = shown([run], {"loans": "told"})
     view = View(Recording().summary({}), figures)
     console = Console(width=80, record=True, file=StringIO())
     console.print(tables(view))

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from onward.environments.play.days import DAY_MS
-from onward.environments.retrained.played import NewModel, RetrainedSimulation, ServedWorld, Taken
+from onward.environments.play.simulation import Simulation
+from onward.environments.retrained.played import RetrainedRun, Taken
 from onward.schemas.events import (
     Application,
     Change,
@@ -26,7 +27,6 @@ from onward.schemas.events import (
 )
 
 NOW_MS = 100 * DAY_MS + 5
-MODELS = [NewModel(1, "m2", "/models/m2", "0" * 64)]
 
 
 class Arrival(NamedTuple):
@@ -65,12 +65,30 @@ class Recorder:
         self.taken.append(taken)
 
 
+class Days(Simulation):
+    """Keeps its first run."""
+
+    def __init__(self, runs):
+        super().__init__(runs)
+        self.first = runs[0]
+
+
 def simulation(prefix="", days=2, programs=("loans",)):
     """Models approve incomes from 5 on."""
-    worlds = [
-        ServedWorld(name, TinyWorld(), MODELS, lambda _, row: row["income"] >= 5, Recorder()) for name in programs
+    world, recorder = TinyWorld(), Recorder()
+    runs = [
+        RetrainedRun(
+            name,
+            world if name == programs[0] else TinyWorld(),
+            [(1, Model(name, "m2", "/models/m2", "0" * 64))],
+            lambda _, row: row["income"] >= 5,
+            recorder if name == programs[0] else Recorder(),
+            days,
+            prefix,
+        )
+        for name in programs
     ]
-    return RetrainedSimulation(worlds, days, prefix), worlds[0].world, worlds[0].recorder
+    return Days(runs), world, recorder
 
 
 def option(target=2.0, id="1", **fields):
@@ -134,7 +152,7 @@ def test_who_comes_back_has_an_outcome_and_counts_under_the_model_that_decides()
     assert not run.done
     run.receive(fate(outcome.id))
     assert run.done
-    assert [(one.model, one.done, one.rejected) for one in run.returns] == [(0, 0, 0), (1, 1, 1)]
+    assert [(one.model, one.done, one.rejected) for one in run.first.returns] == [(0, 0, 0), (1, 1, 1)]
     assert run.next_events(NOW_MS) == []
 
 
@@ -169,7 +187,7 @@ def test_a_day_begins_when_all_programs_are_done_with_the_one_before():
     run.receive(recourse("a"))
     run.receive(line(one(run).id))
     assert run.next_events(NOW_MS) == []
-    assert run.days == 1
+    assert run.first.days == 1
 
 
 def test_a_prefix_makes_names_of_a_run_and_only_the_pending_dead_letter_counts():

@@ -19,7 +19,7 @@ RETURNS = (
     ReturnsSummary("r-plain", 0, 0, 0),
     ReturnsSummary("r-plain", 1, 0, 0),
 )
-PLAYED = SimpleNamespace(days=57, served=Served(57, 200, "day 57 of 200"), returns=RETURNS)
+PLAYED = [SimpleNamespace(days=57, served=Served(57, 200, "day 57 of 200"), returns=RETURNS)]
 NOTHING = Recording().summary({})
 
 
