@@ -187,7 +187,7 @@ class OptionsWorld(PeopleWorld):
             [Section("Options for people whose preferences nobody knows", rows, lines, data=data)],
         )
 
-    def shown(self, specs: Mapping[str, Path]) -> str:
+    def example_program(self, specs: Mapping[str, Path]) -> str:
         """The first one."""
         return next(iter(specs))
 

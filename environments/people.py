@@ -156,7 +156,7 @@ class PeopleWorld(SimulatedWorld):
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
         return Simulation(LockstepRun(own, prefix) for own in programs)
 
-    def shown(self, specs: Mapping[str, Path]) -> str:
+    def example_program(self, specs: Mapping[str, Path]) -> str:
         """That of the spec's own policy, which comes first; else the last one, the default."""
         return list(specs)[0 if self._own else -1]
 

@@ -20,9 +20,8 @@ from onward import load_program
 from onward.benchmarks.face import progress
 from onward.benchmarks.real.play import Play, told_of
 from onward.benchmarks.real.program import RealProgram
-from onward.benchmarks.real.settings import SETTINGS
-from onward.environments.lender import Oracle, Setting, Told, taken_of
-from onward.environments.lender.settings import PROXY
+from onward.benchmarks.real.settings import PROXY, SETTINGS, StudiedSetting
+from onward.environments.lender import Oracle, Told, taken_of
 
 IN_TIME = 400
 """By how many known outcomes a proxy is to be named."""
@@ -41,7 +40,7 @@ class Worlds:
 
     def __init__(self, seed: int, most_people: int, most_rows: int, folder: Path) -> None:
         self._seed, self._most_people, self._most_rows, self._folder = seed, most_people, most_rows, folder
-        self._worlds: dict[Setting, World] = {}
+        self._worlds: dict[StudiedSetting, World] = {}
 
     def figures(self, name: str) -> Mapping[str, float]:
         """The figures of a setting by their names."""
@@ -56,7 +55,7 @@ class Worlds:
         progress(f"{name}, seed {self._seed}: {spent[0]:.0f} s of CPU to make the program, {spent[1]:.0f} s to play it")
         return {**measured(told, world), **named(played.named_after, setting)}
 
-    def _world(self, setting: Setting) -> World:
+    def _world(self, setting: StudiedSetting) -> World:
         key = setting.of_file
         if key not in self._worlds:
             program = RealProgram(key, self._seed, self._folder / f"program-{len(self._worlds)}")
@@ -96,7 +95,7 @@ def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float
     }
 
 
-def named(after: Mapping[str, int], setting: Setting) -> Mapping[str, float]:
+def named(after: Mapping[str, int], setting: StudiedSetting) -> Mapping[str, float]:
     """After how many outcomes a proxy was found to help less than it seems to, and whether that was in time.
 
     Of a world in which all features help as they seem to: how many were found not to.
@@ -105,7 +104,7 @@ def named(after: Mapping[str, int], setting: Setting) -> Mapping[str, float]:
         return {"named in time": float(after.get(PROXY, math.inf) <= IN_TIME)} | (
             {"named after": float(after[PROXY])} if PROXY in after else {}
         )
-    return {"named wrongly": float(len(after))} if setting.hidden == "none" and not setting.borrowed else {}
+    return {"named wrongly": float(len(after))} if setting.cause == 0.0 and not setting.borrowed else {}
 
 
 def reward(told: Sequence[Sequence[Told]]) -> float:

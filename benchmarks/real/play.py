@@ -16,7 +16,8 @@ import numpy as np
 from onward.benchmarks.arena.load import InputRecord
 from onward.benchmarks.arena.memory_worker import MemoryWorker
 from onward.benchmarks.real.program import RealProgram
-from onward.environments.lender import Case, People, Report, Setting, Told, taken_of, what_follows
+from onward.benchmarks.real.settings import StudiedSetting
+from onward.environments.lender import Case, People, Report, Told, taken_of, what_follows
 from onward.schemas.events import Application, NoRecourse, Outcome, Recourse, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
@@ -38,7 +39,7 @@ class Play:
     ``named_after`` holds how many outcomes were known when a feature was first found to help less than expected.
     """
 
-    def __init__(self, program: RealProgram, setting: Setting, people: People, seed: int) -> None:
+    def __init__(self, program: RealProgram, setting: StudiedSetting, people: People, seed: int) -> None:
         self._program, self._people, self._seed = program, people, seed
         self._setting = setting
         self._due: list[tuple[int, int, Case | Report]] = []

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from onward.environments.lender import LABEL, Lender, People, Setting, history, write_history
+from onward.benchmarks.real.settings import StudiedSetting
+from onward.environments.lender import LABEL, Lender, People, history, write_history
 from onward.environments.lender.programs import approves, settled, without_effects
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.questions import Answers, Decisions
@@ -29,7 +30,7 @@ class RealProgram(Lender):
     since it serves a few hundred people.
     """
 
-    def __init__(self, setting: Setting, seed: int, folder: Path, estimator_seed: int = 0) -> None:
+    def __init__(self, setting: StudiedSetting, seed: int, folder: Path, estimator_seed: int = 0) -> None:
         equations, self._seed = setting.equations(), seed
         folder.mkdir(parents=True)
         file, self.spec = folder / "loans.csv", folder / "loans.yaml"
@@ -52,7 +53,7 @@ class RealProgram(Lender):
         return self.newcomers(number, np.random.default_rng([self._seed, NEWCOMERS]))
 
 
-def as_played(drafted: str, setting: Setting) -> str:
+def as_played(drafted: str, setting: StudiedSetting) -> str:
     """The text of a drafted spec with one shard and at most two changes of an option, and without chance relations.
 
     What follows from changes is told by the edges of the ``setting`` alone: what the draft proposes is left out.

@@ -1,6 +1,6 @@
 """A lender's world of structural equations that a program does not know: what it tells people there, and what is true.
 
-setting = Setting(measures=3, hidden="seen", approved_only=True)
+setting = Setting(measures=3, cause=SEEN, approved_only=True)
 equations = setting.equations()
 write_history(file, equations, *history(setting, equations, random))
 lender = Lender(equations, spec.features, approves)                # of the program that is made of this file

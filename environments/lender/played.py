@@ -35,7 +35,7 @@ from .equations import People
 from .lender import Case, Lender, Report, Told, taken_of, what_follows
 from .oracle import Oracle
 from .programs import PLAIN, TOLD, approves, file_of, make_programs
-from .settings import Setting
+from .settings import SEEN, Setting
 
 ARRIVAL_DAYS = 730
 """Newcomers apply evenly on the first of the days: those of the second year when outcomes of the first are known."""
@@ -291,9 +291,7 @@ class LenderWorld(SimulatedWorld):
     default_people: ClassVar[int | None] = 250
     tick_seconds: ClassVar[float | None] = 0.0  # the days of the world are in the past
     reads_journal: ClassVar[bool] = True
-    setting: ClassVar[Setting] = Setting(
-        measures=3, hidden="seen", approved_only=True, report_days=(330, 400), rows=2000
-    )
+    setting: ClassVar[Setting] = Setting(measures=3, cause=SEEN, approved_only=True, report_days=(330, 400), rows=2000)
     """What the world is like."""
 
     def __init__(self, settings: WorldSettings, note: Note) -> None:

@@ -124,7 +124,7 @@ class SimulatedWorld(ABC):
     def end(self, state_dir: Path) -> None:  # noqa: B027 -- most worlds have nothing to do
         """Take what the worker's ledgers hold when the run has ended."""
 
-    def shown(self, specs: Mapping[str, Path]) -> str:
+    def example_program(self, specs: Mapping[str, Path]) -> str:
         """The program whose answers are shown as examples."""
         return next(iter(specs))
 

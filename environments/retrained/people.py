@@ -58,20 +58,6 @@ class Settings:
     waiting_mean_days: float = 10.0
     latest_days: int = 50
 
-    def __post_init__(self) -> None:
-        for name in ("acts", "cheapest", "complete", "heeds"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: give a probability, 0 to 1")
-        for name in ("days", "arrival_days", "valid_for_days", "attempts", "soonest_days"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: give 1 or more")
-        if self.arrival_days > self.days:
-            raise ValueError(f"arrival_days is {self.arrival_days}: give at most the {self.days} days of the world")
-        if self.latest_days < self.soonest_days:
-            raise ValueError(f"latest_days is {self.latest_days}: give at least soonest_days, {self.soonest_days}")
-        if any(day < 1 or day >= self.days for day in self.retrained_on):
-            raise ValueError(f"retrained_on is {self.retrained_on}: give days from 1 to {self.days - 1}")
-
 
 Days = NDArray[np.int64]
 

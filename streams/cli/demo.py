@@ -79,7 +79,7 @@ class _Session:
     def view(self) -> View:
         """Everything counted so far."""
         scores = {self.world.policy_of(program): board.now for program, board in self._scoreboards.items()}
-        shown = self.world.shown(self.specs)
+        shown = self.world.example_program(self.specs)
         summary = self.recording.summary(scores, shown, self.world.policy_of(shown))
         return View(summary, self.world.show(self.recording, summary))
 

@@ -49,7 +49,7 @@ def test_a_spec_s_own_policy_serves_its_world_beside_the_others(loans, tmp_path)
     assert isinstance(named.world, TruthWorld)
     assert list(named.choices.items()) == [("linucb", {"regularisation": 20.0, "delta": 0.2}), ("protoar", {})]
     specs = named.write(tmp_path)
-    assert named.shown(specs) == "personal-loan-linucb"
+    assert named.example_program(specs) == "personal-loan-linucb"
     own, other = (load_spec(path).spec.policy for path in specs.values())
     assert (own.choice, own.parameters, own.generator, own.margin, own.nu) == (
         "linucb",

@@ -17,6 +17,7 @@ from onward.environments.figures.recording import Recording
 from onward.environments.figures.sections import View
 from onward.environments.lender import MEASURED, Setting, programs, taken_of
 from onward.environments.lender.played import LenderWorld
+from onward.environments.lender.settings import SEEN
 from onward.environments.play.driver import connect, drive, read_rest
 from onward.schemas.effects import effects_of
 from onward.schemas.events import NoRecourse, Recourse, Reward
@@ -34,7 +35,7 @@ from onward.tests.support.installations import PATIENCE
 
 SEED, PEOPLE = 5, 20
 LENDER = ["--world", "lender", "--people", str(PEOPLE), "--seed", str(SEED)]
-SETTING = Setting(measures=2, hidden="seen", approved_only=True, report_days=(330, 400), rows=600)
+SETTING = Setting(measures=2, cause=SEEN, approved_only=True, report_days=(330, 400), rows=600)
 TOPICS, PARTITIONS = Topics(), 4
 NAMES = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import chain
 
-import pytest
-
 from onward.environments.retrained import Offer, Settings, World
 
 NEWCOMERS = [{"income": 10 + number, "debts": 4} for number in range(40)]
@@ -103,18 +101,3 @@ def test_options_that_still_hold_are_carried_out_as_before():
         people.revise("00000-0", now, {"1", "3"}, {"1": OFFERS["1"]})
 
     assert play(world(attempts=1), on_day=other) == play(world(attempts=1))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"acts": 1.1}, "acts is 1.1: give a probability"),
-        ({"attempts": 0}, "attempts is 0: give 1 or more"),
-        ({"days": 100}, "give at most the 100 days"),
-        ({"latest_days": 2}, "give at least soonest_days, 3"),
-        ({"retrained_on": (0,)}, "give days from 1 to 199"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        Settings(**settings)
