@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 
+class Worth(NamedTuple):
+    """What a suggestion is worth: the probability that it is carried out and improves the person (``reward``), the
+    probability that it improves them, once carried out, and its cost."""
+
+    reward: float
+    improvement: float
+    cost: float
+
+
 class ScoredWorld(Protocol):
-    """A world that knows what a suggestion to application t is worth.
+    """A world that knows what suggestions are worth.
 
     A suggestion is what the world takes: the number of an instance (``ImprovementWorld``), or the targets of the
     options of a recourse (``TruthWorld``).
@@ -15,14 +24,8 @@ class ScoredWorld(Protocol):
     def oracle(self, t: int) -> float:
         """The largest expected reward of a suggestion; 0 when there is none."""
 
-    def expected_reward(self, t: int, suggestion: Any, /) -> float:
-        """The probability that it is carried out and improves the person."""
-
-    def improvement(self, t: int, suggestion: Any, /) -> float:
-        """The probability that it improves the person, once carried out."""
-
-    def cost(self, t: int, suggestion: Any, /) -> float:
-        """Its cost."""
+    def worth(self, t: int, suggestion: Any, /) -> Worth:
+        """What a suggestion to application t is worth."""
 
 
 class Point(NamedTuple):
@@ -68,9 +71,10 @@ class Scoreboard:
         self._oracle += self._world.oracle(t)
         if suggestion is not None:
             self._suggestions += 1
-            self._reward += self._world.expected_reward(t, suggestion)
-            self._improvement += self._world.improvement(t, suggestion)
-            self._cost += self._world.cost(t, suggestion)
+            worth = self._world.worth(t, suggestion)
+            self._reward += worth.reward
+            self._improvement += worth.improvement
+            self._cost += worth.cost
         if self._rounds % self._every == 0:
             self.curve.append(self.now)
 

@@ -320,10 +320,6 @@ class CompetitionWorld(SimulatedWorld):
         """By the seasons."""
         return {program: Scoreboard(self.seasons[program], every) for program in specs}
 
-    def policy_of(self, program: str) -> str:
-        """Its choice."""
-        return self.choices[program]
-
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """Each program its season, once."""
         return Simulation(SeasonRun(program, self.seasons[program], scoreboards[program], prefix) for program in specs)

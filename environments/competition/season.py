@@ -11,6 +11,7 @@ import numpy as np
 from ...agents.arrays import Array
 from ...agents.candidates import recommenders
 from ...agents.reached import reaches_score
+from ..rounds import Worth
 from .competition import Applications, Competition, Outcomes
 from .rules import Settings, success_probability
 from .world import World
@@ -166,17 +167,9 @@ class Season:
         """The largest probability with which person t could succeed; 0 for a person without a way forward."""
         return self._best[t]
 
-    def expected_reward(self, t: int, taken: Taken) -> float:
-        """The probability that the person comes to the goal."""
-        return taken.success if taken.reaches else 0.0
-
-    def improvement(self, t: int, taken: Taken) -> float:
-        """Whether the option leads to the goal, 1 or 0."""
-        return float(taken.reaches)
-
-    def cost(self, t: int, taken: Taken) -> float:
-        """The sum of the changes."""
-        return taken.cost
+    def worth(self, t: int, taken: Taken) -> Worth:
+        """The probability that the person comes to the goal, whether the option leads there, and the sum of changes."""
+        return Worth(taken.success if taken.reaches else 0.0, float(taken.reaches), taken.cost)
 
 
 def feature_names(world: World) -> list[str]:

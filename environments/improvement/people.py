@@ -190,10 +190,6 @@ class Arrivals:
         """The id and the raw features of application t."""
         return f"a{t:06d}", self._people.rows[self._people.row_of[t]]
 
-    def number(self, application: str) -> int:
-        """The t of an application's id."""
-        return int(application.removeprefix("a"))
-
     def is_rejected(self, t: int) -> bool:
         """Whether the world's model rejects application t."""
         return bool(self._people.rejected[t])

@@ -24,6 +24,7 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import Policy, ProgramSpec, Window, objective_for_choice
 from ...schemas.table import Table
 from ..feasibility import feasible
+from ..rounds import Worth
 from .people import (
     Arms,
     Arrivals,
@@ -144,6 +145,10 @@ class ImprovementWorld(Arrivals):
     def expected_reward(self, t: int, k: int) -> float:
         """The probability that suggesting instance k to application t is rewarded."""
         return float(self._expected[self._people.row_of[t], k])
+
+    def worth(self, t: int, k: int) -> Worth:
+        """What suggesting instance k to application t is worth."""
+        return Worth(self.expected_reward(t, k), self.improvement(t, k), self.cost(t, k))
 
     def oracle(self, t: int) -> float:
         """The largest expected reward of a feasible instance; 0 when there is none."""

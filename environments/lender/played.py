@@ -28,9 +28,8 @@ from ..figures.recording import Recording, Summary
 from ..figures.sections import Line, Plot, Section, Shown
 from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun
-from ..play.program_folders import SPEC_FILE
 from ..play.simulation import Simulation, SimulationStep, Steps
-from ..rounds import Scoreboard
+from ..rounds import Scoreboard, Worth
 from .equations import People
 from .lender import Case, Lender, Report, Told, taken_of, what_follows
 from .oracle import Oracle
@@ -289,6 +288,7 @@ class LenderWorld(SimulatedWorld):
     in_words: ClassVar[str] = "a lender with labels of approved people only, late outcomes and many measures"
     default_policies: ClassVar[tuple[str, ...] | None] = ("stages", "residual")
     default_people: ClassVar[int | None] = 250
+    programs: ClassVar[tuple[str, ...]] = (TOLD, PLAIN)
     tick_seconds: ClassVar[float | None] = 0.0  # the days of the world are in the past
     reads_journal: ClassVar[bool] = True
     setting: ClassVar[Setting] = Setting(measures=3, cause=SEEN, approved_only=True, report_days=(330, 400), rows=2000)
@@ -315,11 +315,6 @@ class LenderWorld(SimulatedWorld):
         self.note("writing the lender's file, drafting two specs of it, and training ...")
         return make_programs(self.setting, folder, self.settings.seed)
 
-    def written(self, folder: Path) -> Mapping[str, Path] | None:
-        """Those of both programs, where one is there."""
-        specs = {program: folder / program / SPEC_FILE for program in (TOLD, PLAIN)}
-        return specs if (folder / TOLD).exists() else None
-
     def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
         """By what is true of the option that a person takes."""
         equations = self.setting.equations()
@@ -329,10 +324,6 @@ class LenderWorld(SimulatedWorld):
         self._newcomers = self._drawn(self._lenders[TOLD])
         worth = _Worth(self._lenders[TOLD], self._newcomers)
         return {name: Scoreboard(worth, every) for name in specs}
-
-    def policy_of(self, program: str) -> str:
-        """``told`` or ``plain``."""
-        return program.removeprefix(f"{NAME}-")
 
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """The same newcomers in both programs."""
@@ -373,14 +364,6 @@ class _Worth:
             self._found[t] = self._best(self._newcomers.only(slice(t, t + 1)))
         return self._found[t]
 
-    def expected_reward(self, t: int, taken: Told) -> float:
-        """The probability that it is carried out and helps."""
-        return taken.reward
-
-    def improvement(self, t: int, taken: Told) -> float:
-        """The probability that it helps who carries it out."""
-        return taken.help
-
-    def cost(self, t: int, taken: Told) -> float:
-        """Its cost."""
-        return taken.cost
+    def worth(self, t: int, taken: Told) -> Worth:
+        """What is true of it."""
+        return Worth(taken.reward, taken.help, taken.cost)

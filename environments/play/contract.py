@@ -15,6 +15,7 @@ from ...streams.settings import WorldSettings
 from ..figures.recording import Recording, Summary
 from ..figures.sections import Served, Shown
 from ..rounds import Scoreboard
+from .program_folders import SPEC_FILE
 from .simulation import Simulation
 
 Note = Callable[[str], None]
@@ -46,8 +47,10 @@ class SimulatedWorld(ABC):
     """In the place of the command's own defaults; None: these."""
     takes_data: ClassVar[bool] = False
     """Whether its people may be those of a data file."""
+    programs: ClassVar[tuple[str, ...]] = ()
+    """Its programs, of a world that names them itself; ``onward simulate`` plays those that are there."""
     announces_models: ClassVar[bool] = False
-    """Whether it announces the models in its programs' folders, so that ``onward simulate`` plays kept ones."""
+    """Whether it announces the models in its programs' folders."""
     curve_every: ClassVar[int] = 10
     """After how many answers the demo's curves have a point."""
     tick_seconds: ClassVar[float | None] = None
@@ -91,9 +94,10 @@ class SimulatedWorld(ABC):
         Raises ``UsageError`` when a folder exists already or cannot be written.
         """
 
-    def written(self, folder: Path) -> Mapping[str, Path] | None:  # worlds that announce models have some
-        """The spec files of programs that ``write`` has written to a folder before; None where there are none."""
-        return None
+    def written(self, folder: Path) -> Mapping[str, Path] | None:
+        """The spec files of ``programs`` that ``write`` has written to a folder before; None where there are none."""
+        there = any((folder / program).exists() for program in self.programs[:1])
+        return {program: folder / program / SPEC_FILE for program in self.programs} if there else None
 
     def warm_up(self, specs: Mapping[str, Path]) -> None:  # noqa: B027 -- most worlds have nothing to do
         """Do once on this machine what would keep the worker of these programs busy at its start."""
@@ -104,7 +108,7 @@ class SimulatedWorld(ABC):
 
     def policy_of(self, program: str) -> str:
         """The name of a program's policy in the tables."""
-        return program
+        return program.removeprefix(f"{self.name}-")
 
     @abstractmethod
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:

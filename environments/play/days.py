@@ -44,7 +44,6 @@ class DayRun(Run, ABC):
         self.days = 0
         """The days that have begun."""
         self._time_ms = 0
-        self._rejected: set[str] = set()
         self.play(self._all_days())
 
     @abstractmethod
@@ -69,10 +68,6 @@ class DayRun(Run, ABC):
         """The days that have begun."""
         return Served(self.days, self.total, f"day {self.days:,} of {self.total:,}")
 
-    def is_rejected(self, application: str) -> bool:
-        """Whether somebody who has applied is rejected."""
-        return application in self._rejected
-
     def _apply(
         self, event: Application, *, is_approved: bool
     ) -> Generator[SimulationStep, Any, Sequence[Option] | None]:
@@ -85,7 +80,7 @@ class DayRun(Run, ABC):
         if is_approved:
             yield step_of(outgoing, is_journaled(outgoing.id))
             return None
-        self._rejected.add(event.application)
+        self.rejected.add(event.application)
         return options_of((yield step_of(outgoing, answer_to(event.application))))
 
     def _outcome(self, application: str, *, is_improved: bool, option: str | None) -> SimulationStep:

@@ -31,9 +31,6 @@ class World(Protocol):
     def application(self, t: int) -> tuple[str, Mapping[str, Value]]:
         """The id and the raw features of application t."""
 
-    def number(self, application: str) -> int:
-        """The t of an application's id; raise ``ValueError`` when it is not one."""
-
     def is_rejected(self, t: int) -> bool:
         """Whether the world's model rejects application t."""
 
@@ -75,16 +72,6 @@ class LockstepRun(Run):
         self._numbers = count()
         self.play(self._rounds())
 
-    def is_rejected(self, application: str) -> bool:
-        """Whether the world's model rejects an application of this run."""
-        if not application.startswith(self._prefix):
-            return False
-        try:
-            t = self._world.number(application.removeprefix(self._prefix))
-        except ValueError:
-            return False
-        return 0 <= t < self._world.people and self._world.is_rejected(t)
-
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Go on without the effect of an event that was refused."""
         is_ours = super().on_dead_letter(ids)
@@ -105,6 +92,7 @@ class LockstepRun(Run):
         name = self._prefix + name
         event = Application(self.program, name, dict(features))
         if self._world.is_rejected(t):
+            self.rejected.add(name)
             yield from self._rejected(t, event)
         else:
             yield self._step("application", event, None)
@@ -128,10 +116,7 @@ class LockstepRun(Run):
             option = None if outcome.option is None else options[outcome.option].id
             due = Outcome(self.program, self._prefix + outcome.application, outcome.result, option)
             fate = fate_of(f"{self.program}/outcome/{due.application}")
-            self._delay(outcome.due, self._report(self._step("outcome", due, fate)))
-
-    def _report(self, outcome: SimulationStep) -> Steps:
-        yield outcome
+            self._delay(outcome.due, (step for step in [self._step("outcome", due, fate)]))
 
     def _delay(self, due: int, steps: Steps) -> None:
         """Play steps before the application ``due`` + 1."""

@@ -98,6 +98,8 @@ class Run:
         self.program, self._prefix = program, prefix
         # Event time never goes back, even if the clock does: an outcome before its recourse would be dangling.
         self._now_ms = self._applications = 0
+        self.rejected: set[str] = set()
+        """The applications that the world's model rejects; none where the program's decisions say it."""
         self._steps: Steps = _no_steps()
         self._next: SimulationStep | None = None
         self._pending: SimulationStep | None = None
@@ -134,10 +136,6 @@ class Run:
     def awaited(self) -> str | None:
         """The id of what must be received before the run goes on; None where nothing is."""
         return None if self._pending is None else self._pending.awaited
-
-    def is_rejected(self, application: str) -> bool:  # where the program's decisions say it, nobody is
-        """Whether the world's model rejects an application of this run."""
-        return False
 
     def next_events(self, now_ms: int, limit: int | None) -> Iterator[OutgoingEvent]:
         """The events to publish now. ``limit`` bounds the number of applications so far."""
@@ -217,8 +215,8 @@ class Simulation:
         return tuple(run.awaited for run in self._runs.values() if run.awaited)
 
     def is_rejected(self, program: str, application: str) -> bool:
-        """Whether an application is of this simulation and its world's model rejects it."""
-        return program in self._runs and self._runs[program].is_rejected(application)
+        """Whether an application was sent by this simulation and its world's model rejects it."""
+        return program in self._runs and application in self._runs[program].rejected
 
     def next_events(self, now_ms: int, limit: int | None = None) -> list[OutgoingEvent]:
         """The events to publish now, those of each program in order. ``limit`` bounds the number of applications of

@@ -44,7 +44,7 @@ from ..play.days import DayRun, step_of
 from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_spec
 from ..play.simulation import Simulation, Steps, is_journaled
 from ..population import SPEC, Population
-from ..rounds import Scoreboard
+from ..rounds import Scoreboard, Worth
 from .people import Arrival, Features, Offer, Settings, World
 
 
@@ -253,6 +253,7 @@ class RetrainedWorld(SimulatedWorld):
     default_policies: ClassVar[tuple[str, ...] | None] = ("protoar",)
     default_people: ClassVar[int | None] = 300
     announces_models: ClassVar[bool] = True
+    programs: ClassVar[tuple[str, ...]] = (ROBUST, PLAIN)
     tick_seconds: ClassVar[float | None] = 0.0  # the days of the world are in the past
     reads_journal: ClassVar[bool] = True
 
@@ -287,19 +288,10 @@ class RetrainedWorld(SimulatedWorld):
                 copy_bundle(output, folder / PLAIN / _model_folder(number), PLAIN)
         return specs
 
-    def written(self, folder: Path) -> Mapping[str, Path] | None:
-        """Those of both programs, where one is there."""
-        specs = {program: folder / program / SPEC_FILE for program in (ROBUST, PLAIN)}
-        return specs if (folder / ROBUST).exists() else None
-
     def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:
         """By what the models to come say of suggestions."""
         self._models = {name: _Models(assemble(load_program_spec(path)), path.parent) for name, path in specs.items()}
         return {name: Scoreboard(_Worth(models, self.rules), every) for name, models in self._models.items()}
-
-    def policy_of(self, program: str) -> str:
-        """``robust`` or ``plain``."""
-        return program.removeprefix(f"{NAME}-")
 
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """The same newcomers in both programs."""
@@ -385,17 +377,10 @@ class _Worth:
         """The probability that somebody does all of what they are asked."""
         return self._done
 
-    def expected_reward(self, t: int, taken: Taken) -> float:
-        """The probability that they do, and are accepted by one of the models from now on, drawn evenly."""
-        return self._done * self.improvement(t, taken)
-
-    def improvement(self, t: int, taken: Taken) -> float:
-        """Of the model that answered and the later ones, the share that accepts who has taken the option."""
-        return self._models.share(taken.model, {**taken.features, **taken.targets})
-
-    def cost(self, t: int, taken: Taken) -> float:
-        """The cost of the option."""
-        return taken.cost
+    def worth(self, t: int, taken: Taken) -> Worth:
+        """By the share of the model that answered and the later ones that accepts who has taken the option."""
+        accepted = self._models.share(taken.model, {**taken.features, **taken.targets})
+        return Worth(self._done * accepted, accepted, taken.cost)
 
 
 def _spec(program: str, choice: str, promise: PromiseTerms, margin: float | None) -> ProgramSpec:

@@ -18,6 +18,7 @@ from ...schemas.spec import ProgramSpec, objective_for_choice
 from ...schemas.table import Table
 from ..improvement import Arrivals, DueOutcome, TrainedModel, train
 from ..improvement.people import Row, approval_plan, arms_and_people, served
+from ..rounds import Worth
 from .conditions import Conditions, delays, difficulties, uniforms
 from .truth import Improvement, Truth
 
@@ -181,16 +182,13 @@ class TruthWorld(Arrivals):
 
     def expected_reward(self, t: int, targets: Array) -> float:
         """The probability that suggesting these options to application t is rewarded."""
+        return self.worth(t, targets).reward
+
+    def worth(self, t: int, targets: Array) -> Worth:
+        """What the option is worth that the person takes up; its cost is the l1 cost."""
         _, chances = self._taken(t, targets)
-        return float(chances.improvement[0] * chances.execution[0])
-
-    def improvement(self, t: int, targets: Array) -> float:
-        """The probability that the person improves who carries out the option that they take up."""
-        return float(self._taken(t, targets)[1].improvement[0])
-
-    def cost(self, t: int, targets: Array) -> float:
-        """The l1 cost of the option that the person takes up."""
-        return float(self._taken(t, targets)[1].cost[0])
+        improvement, execution, cost = (float(one[0]) for one in chances)
+        return Worth(improvement * execution, improvement, cost)
 
     def outcome(self, t: int, targets: Array) -> DueOutcome | None:
         """The outcome of suggesting these options to application t; None when there will be none."""

@@ -88,9 +88,9 @@ def test_answers_are_worth_the_chance_of_success_and_no_plan_is_better_than_the_
     _, _, taken = play_round(played)
     for t, one in enumerate(taken):
         assert one.reaches
-        assert 0 < played.expected_reward(t, one) == pytest.approx(played.oracle(t))
+        assert 0 < played.worth(t, one).reward == pytest.approx(played.oracle(t))
     short = play_round(season(), lambda person: Answer(GOAL, {"1": best_plan(person, 0.6)}))[2]
-    assert {season().expected_reward(0, one) for one in short if not one.reaches} == {0.0}
+    assert {season().worth(0, one).reward for one in short if not one.reaches} == {0.0}
 
 
 def test_without_a_way_forward_nothing_is_taken_and_without_a_change_nothing_is_counted():

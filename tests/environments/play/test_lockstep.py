@@ -54,9 +54,6 @@ class TinyWorld:
     def application(self, t):
         return str(t), {"income": 1.5}
 
-    def number(self, application):
-        return int(application)
-
     def is_rejected(self, t):
         return self.rejected[t]
 
@@ -180,15 +177,10 @@ def test_a_limit_holds_applications_back_and_event_time_never_decreases():
 
 
 def test_only_rejected_applications_of_this_simulation_are_rejected():
-    run, _ = simulation(TinyWorld((True, False)), prefix="run-")
-    assert run.is_rejected("loan", "run-0")
-    for program, application in (
-        ("loan", "run-1"),
-        ("loan", "0"),
-        ("loan", "run-x"),
-        ("loan", "run-2"),
-        ("b", "run-0"),
-    ):
+    run, _ = simulation(TinyWorld((False, True, False)), prefix="run-")
+    run.next_events(0)
+    assert run.is_rejected("loan", "run-1")
+    for program, application in (("loan", "run-0"), ("loan", "1"), ("loan", "run-x"), ("b", "run-1")):
         assert not run.is_rejected(program, application)
 
 

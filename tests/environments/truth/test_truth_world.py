@@ -113,7 +113,7 @@ def test_a_scoreboard_scores_a_slate_by_the_option_that_is_taken_up(table):
     board.record(0, suggestions(world, 0))
     board.record(1, None)
     assert board.now.mer == world.expected_reward(0, suggestions(world, 0)) / 2
-    assert board.now.improvement == world.improvement(0, suggestions(world, 0))
+    assert board.now.improvement == world.worth(0, suggestions(world, 0)).improvement
 
 
 def test_a_feature_stops_helping_at_the_shift_and_not_before(table):
