@@ -218,7 +218,7 @@ class Consequences:
 
     def _raw(self, rows: Array) -> Array:
         """The raw values (K, R) of encoded rows (R, D)."""
-        return raw_values(np.ascontiguousarray(rows), self._column, self._low, self._scale, self._unit)
+        return raw_values(np.require(rows, requirements=["C", "W"]), self._column, self._low, self._scale, self._unit)
 
     def _encoded(self, rows: Array, before: Array, values: Array, where: Mask) -> Array:
         """Encoded rows (R, D) with these raw values (K, R), ``where`` they are others than ``before``."""

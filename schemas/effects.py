@@ -23,7 +23,7 @@ def effects_of(spec: ProgramSpec) -> tuple[Effect, ...]:
 
 
 def strata_of(spec: ProgramSpec) -> Mapping[str, tuple[Value, ...]]:
-    """By the names of features that divide people into groups in which slopes may differ, the values that do.
+    """By the names of features that divide people into groups in which slopes may be fitted apart, the values that do.
 
     A group is one for good: nobody changes the feature, and it follows nothing. Nor is it protected, as what people are
     told does not depend on that.

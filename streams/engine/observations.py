@@ -18,7 +18,8 @@ AUDITED = "program", "feature", "group"
 class Observation(NamedTuple):
     """The metric's help text, and the names of its labels.
 
-    With ``buckets``, the upper bounds, it is a histogram, whose one label is the program; else a counter.
+    There is one label at least. With ``buckets``, the upper bounds, it is a histogram, whose one label is the program;
+    else a counter.
     """
 
     text: str

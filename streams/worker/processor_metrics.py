@@ -88,9 +88,9 @@ class ProcessorMetrics:
         """Count effects; bring the number of a partition's open recourses, by program, up to date."""
         for (name, *labels), times in effects.counts.items():
             _observed(self._metrics.counts, name).labels(*labels).inc(times)
-            if (name, labels[-1]) == ("recourses", "recourse"):
+            if name == "recourses" and labels[1] == "recourse":
                 open_recourses[labels[0]] += int(times)
-            elif name == "fates" and labels[-1] in ENDING:
+            elif name == "fates" and labels[1] in ENDING:
                 open_recourses[labels[0]] -= int(times)
         for (name, program), values in effects.observed.items():
             _observed(self._metrics.histograms, name).observe(program, values)

@@ -130,6 +130,15 @@ class TestStops:
         assert states.tolist() == [[5.0, 10.0, 0.0]]
         assert consequences.actions(states, people).tolist() == [[5.0, 6.0, 0.0]]
 
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_who_is_beyond_a_bound_goes_no_farther(self, sign: int) -> None:
+        stops = (0.0, 9.0) if sign > 0 else (-9.0, 0.0)
+        consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=stops)], ENCODING)
+        people = np.array([[0.0, 11.0 * sign, 0.0]])
+        assert consequences.after(np.array([[5.0 * sign, 11.0 * sign, 0.0]]), people).tolist() == [
+            [5.0 * sign, 11.0 * sign, 0.0]
+        ]
+
     def test_who_is_beyond_a_bound_stays_there_and_comes_back(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=(0.0, 9.0))], ENCODING)
         people = np.array([[1.0, 11.0, 0.0]] * 2)

@@ -30,7 +30,7 @@ from ....schemas.table import Table
 from ...errors import UsageError
 from ..bundle.manifest import FittedEffect, FittedSlope
 from ..effects import AGAINST, BROKEN, UNDEFINED, effect_name, share
-from .strata import FEWEST, Groups, Strata, least_squares, strata_of_child
+from .strata import FEWEST, Groups, Strata, are_apart, least_squares, strata_of_child
 
 Indices = NDArray[np.intp]
 
@@ -135,8 +135,7 @@ def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
     for name, own in zip(names, numbers.T, strict=True):
         if own.min() == own.max():
             return f"{name} is the same in all rows"
-    parents = numbers[:, :-1] - numbers[:, :-1].mean(axis=0)
-    if np.linalg.matrix_rank(parents / parents.std(axis=0), tol=SAME * len(parents) ** 0.5) < len(names) - 1:
+    if not are_apart(numbers[:, :-1] - numbers[:, :-1].mean(axis=0), SAME):
         return f"{', '.join(names[:-1])} cannot be told apart"
     return None
 

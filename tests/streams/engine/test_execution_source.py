@@ -143,6 +143,7 @@ def test_of_several_options_the_credited_one_counts_and_without_an_outcome_the_e
     story.outcome("named", MINUTE_MS, option="2")
     story.tick(120 * MINUTE_MS)
     text = expose(story.run).owned
+    assert f'outcome_delay_seconds_sum{{program="loan"}} {MINUTE_MS / 1000}' in text
     options = {answer.application: len(answer.options) for answer in story.answers()}
     assert options["named"] > 1
     assert sum(counted(text, "resolved_options").values()) == 2
