@@ -237,5 +237,6 @@ def picks_believing(shares: Array | None, program: Program, world: PreferenceWor
 
 def _share(places: Places, applications: Sequence[int]) -> float | None:
     """The share of people who take an option, of those answered so far, if any. Who has no option takes none."""
-    answered = [t for t in applications if t <= max(places, default=-1)]
+    last = max(places, default=-1)
+    answered = [t for t in applications if t <= last]
     return sum(places.get(t) is not None for t in answered) / len(answered) if answered else None

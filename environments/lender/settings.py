@@ -17,7 +17,6 @@ CHANGES = 2
 """The most features that an option changes in the programs of this world."""
 EASY = 0.03
 """The effort of a change that takes hardly any."""
-LEVEL = 1.0
 SEEN = 2.0
 """The weight of a hidden cause that moves the label alone, and that case officers see."""
 THINGS = (

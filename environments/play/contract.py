@@ -23,7 +23,7 @@ Note = Callable[[str], None]
 
 
 class SimulatedWorld(ABC):
-    """A world, made of the settings of a command. A new one is a file or a package in this folder.
+    """A world, made of the settings of a command. A new one is a file or a package in ``environments/``.
 
         world = registry["people"](settings, note)
         specs = world.write(folder)                         # a worker serves these programs

@@ -157,7 +157,7 @@ class Run:
 
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Whether a dead letter of an event with these ids is this run's. Nothing goes on then: a step is missing."""
-        return self.awaited in ids
+        return bool(self.awaited) and self.awaited in ids
 
 
 def _no_steps() -> Steps:
