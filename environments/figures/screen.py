@@ -183,7 +183,7 @@ class LiveDisplay(Display):
     every_seconds = 0.25
 
     def __init__(self, console: Console) -> None:
-        self._last_shown = -float("inf")
+        self._next = -float("inf")
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._console = console
 
