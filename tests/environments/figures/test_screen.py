@@ -5,10 +5,12 @@ from __future__ import annotations
 from io import StringIO
 
 import msgspec
+import pytest
 from rich.console import Console
 
+from onward.environments.figures import screen
 from onward.environments.figures.recording import Latency, PolicySummary, Summary
-from onward.environments.figures.screen import panel, tables
+from onward.environments.figures.screen import LiveDisplay, panel, tables
 from onward.environments.figures.sections import Section, Served, Shown, View
 from onward.schemas.events import Change, Option, Recourse
 
@@ -71,3 +73,23 @@ def test_the_screen_shows_what_people_are_told_above_the_figures_of_the_learners
     recourse = Recourse("loan", 0, "a7", 0, (option,), "protoar", "v", "s", "m")
     text = drawn(msgspec.structs.replace(NOBODY, examples=(recourse,)))
     assert text.index("raise savings") < text.index("of the oracle's")
+
+
+@pytest.mark.parametrize(("takes", "shown"), [(0.0, 41), (1.0, 1 + 10 // (1 + 9))])
+def test_the_screen_is_drawn_at_once_and_less_often_where_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, takes: float, shown: int
+) -> None:
+    now, times = 100.0, 0
+
+    def view() -> View:
+        nonlocal now, times
+        now, times = now + takes, times + 1
+        return View(NOBODY, SHOWN)
+
+    monkeypatch.setattr(screen, "monotonic", lambda: now)
+    monkeypatch.setattr(LiveDisplay, "show", lambda self, view: None)
+    display = LiveDisplay(Console(file=StringIO(), force_terminal=True))
+    while now <= 110.0:
+        display.update(view)
+        now += 0.125
+    assert times == shown
