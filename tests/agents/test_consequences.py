@@ -138,6 +138,11 @@ class TestStops:
         assert consequences.after(np.array([[5.0 * sign, 11.0 * sign, 0.0]]), people).tolist() == [
             [5.0 * sign, 11.0 * sign, 0.0]
         ]
+        # Whoever comes back part of the way is still beyond it.
+        people = np.array([[3.0 * sign, 15.0 * sign, 0.0]])
+        assert consequences.after(np.array([[1.0 * sign, 15.0 * sign, 0.0]]), people).tolist() == [
+            [1.0 * sign, 11.0 * sign, 0.0]
+        ]
 
     def test_who_is_beyond_a_bound_stays_there_and_comes_back(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=(0.0, 9.0))], ENCODING)
