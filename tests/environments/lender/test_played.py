@@ -14,30 +14,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onward.environments.figures.recording import Recording
-from onward.environments.figures.sections import View
 from onward.environments.lender import MEASURED, Setting, programs, taken_of
 from onward.environments.lender.played import LenderWorld
 from onward.environments.lender.settings import SEEN
-from onward.environments.play.driver import connect, drive, read_rest
 from onward.schemas.effects import effects_of
 from onward.schemas.events import NoRecourse, Recourse, Reward
 from onward.schemas.specfile import load_spec
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.errors import UsageError
-from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.outputs.decoder import EventDecoder
-from onward.streams.settings import BrokerSettings, DemoSettings
-from onward.streams.topics import Topics
+from onward.streams.settings import DemoSettings
 from onward.tests.streams.cli.test_demo import KEYS
 from onward.tests.support.installations import PATIENCE
+from onward.tests.support.played_worlds import served, summary_of
 
 SEED, PEOPLE = 5, 20
 LENDER = ["--world", "lender", "--people", str(PEOPLE), "--seed", str(SEED)]
 SETTING = Setting(measures=2, cause=SEEN, approved_only=True, report_days=(330, 400), rows=600)
-TOPICS, PARTITIONS = Topics(), 4
-NAMES = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
+PARTITIONS = 4
 
 
 class Played(NamedTuple):
@@ -78,32 +72,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     """Play kept programs again, and return the summary."""
     world = LenderWorld(DemoSettings(world="lender", seed=SEED, people=PEOPLE), lambda _: None)
-    scoreboards = world.scoreboards(specs, every=10)
-    simulation = world.play(specs, scoreboards)
-    recording = Recording(simulation.is_rejected)
-    flags = [flag for path in specs.values() for flag in ("--spec", str(path))]
-    flags += ["--state-dir", str(folder), "--no-web", "--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
-
-    def count(record, read, now_ms):
-        recording.add(record, read.id, read.event, now_ms)
-
-    with (
-        EmbeddedBroker(dict.fromkeys(NAMES, PARTITIONS)) as broker,
-        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder.with_suffix(".log")) as worker,
-        connect(broker.options(), TOPICS, (*EventDecoder(TOPICS).topics, TOPICS.journal), "beginning") as client,
-    ):
-        drive(
-            simulation,
-            client,
-            on_event=count,
-            on_poll=worker.check,
-            patience_seconds=3600,
-            advice=worker.last_log_line,
-        )
-        worker.stop()
-        read_rest(client, count)
-    summary = recording.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
-    return json.loads(View(summary, world.show(recording, summary)).encoded)
+    return summary_of(world, specs, folder, PARTITIONS)
 
 
 def test_the_demo_shows_what_was_believed_and_what_was_true(played):
@@ -153,14 +122,8 @@ def test_the_same_seed_gives_the_same_figures(played, tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_simulator_plays_programs_that_are_there(played, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(LenderWorld, "setting", SETTING)
-    specs = ",".join(map(str, played.specs.values()))
-    worker = ["--spec", specs, "--state-dir", str(tmp_path / "state"), "--no-web"]
-    worker += ["--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
     flags = ["simulate", *LENDER, "--programs", str(played.folder / "kept" / "programs"), "--web-port", "0", *PATIENCE]
-    with (
-        EmbeddedBroker(dict.fromkeys(NAMES, PARTITIONS)) as broker,
-        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), worker, tmp_path / "log"),
-    ):
+    with served(played.specs.values(), tmp_path / "state", PARTITIONS) as (broker, _):
         assert main([*flags, "--brokers", broker.bootstrap]) == 0, capsys.readouterr().err
     returned = played.summary["lender"]["plain"]["returned"]
     last = capsys.readouterr().out.splitlines()[-1]

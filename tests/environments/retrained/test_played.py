@@ -11,25 +11,17 @@ from typing import Any
 
 import pytest
 
-from onward.environments.figures.recording import Recording
-from onward.environments.figures.sections import View
-from onward.environments.play.driver import connect, drive, read_rest
 from onward.environments.retrained.played import RetrainedWorld
 from onward.streams.cli import main
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.errors import UsageError
-from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.outputs.decoder import EventDecoder
-from onward.streams.settings import BrokerSettings, DemoSettings
-from onward.streams.topics import Topics
+from onward.streams.settings import DemoSettings
 from onward.tests.streams.cli.test_demo import KEYS
 from onward.tests.support.installations import PATIENCE
+from onward.tests.support.played_worlds import served, summary_of
 
 SEED, PEOPLE = 1, 30
 RETRAINED = ["--world", "retrained", "--people", str(PEOPLE), "--seed", str(SEED)]
-TOPICS = Topics()
-NAMES = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
 MEASURED = ("events_per_second", "latency_seconds", "examples")
 """What differs from run to run: speeds, and the dates in examples."""
 
@@ -87,33 +79,7 @@ def specs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 def play(specs: Mapping[str, Path], folder: Path) -> dict[str, Any]:
     """Play the world with a worker of its own; return the summary without speeds and dates."""
-    world = built()
-    scoreboards = world.scoreboards(specs, every=10)
-    simulation = world.play(specs, scoreboards)
-    recording = Recording(simulation.is_rejected)
-    flags = [flag for path in specs.values() for flag in ("--spec", str(path))]
-    flags += ["--state-dir", str(folder), "--no-web", "--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
-    with (
-        EmbeddedBroker(dict.fromkeys(NAMES, 2)) as broker,
-        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, folder.with_suffix(".log")) as worker,
-        connect(broker.options(), TOPICS, (*EventDecoder(TOPICS).topics, TOPICS.journal), "beginning") as client,
-    ):
-
-        def count(record, read, now_ms):
-            recording.add(record, read.id, read.event, now_ms)
-
-        drive(
-            simulation,
-            client,
-            on_event=count,
-            on_poll=worker.check,
-            patience_seconds=3600,
-            advice=worker.last_log_line,
-        )
-        worker.stop()
-        read_rest(client, count)
-    summary = recording.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
-    printed = json.loads(View(summary, world.show(recording, summary)).encoded)
+    printed = summary_of(built(), specs, folder, partitions=2)
     return {name: value for name, value in printed.items() if name not in MEASURED}
 
 
@@ -130,12 +96,7 @@ def test_the_simulator_plays_the_programs_that_it_has_written(tmp_path, capsys):
     assert main(flags) == 0
     specs = capsys.readouterr().out.split()
     assert len(specs) == 2
-    worker = ["--spec", ",".join(specs), "--state-dir", str(tmp_path / "state"), "--no-web"]
-    worker += ["--fetch-wait-seconds", "0.002", "--tick-seconds", "0"]
-    with (
-        EmbeddedBroker(dict.fromkeys(NAMES, 2)) as broker,
-        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), worker, tmp_path / "log"),
-    ):
+    with served(map(Path, specs), tmp_path / "state", partitions=2) as (broker, _):
         assert main([*flags, "--web-port", "0", "--brokers", broker.bootstrap, *PATIENCE]) == 0, capsys.readouterr().err
     lines = capsys.readouterr().out.splitlines()
     assert re.match(r"retrained-robust: \d\d answers, mean expected reward 0\.", lines[0])
