@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from ...agents.choices import registry
@@ -60,9 +61,9 @@ class SimulatedWorld(ABC):
     reads_journal: ClassVar[bool] = False
     """Whether it reads the journal too, which shows what was applied when."""
 
-    facts: Mapping[str, str]
+    facts: Mapping[str, str] = MappingProxyType({})
     """Its sizes for the report, by name."""
-    serves: str
+    serves = "people"
     """The people whom a run serves, such as "500 rejected people"."""
     total = 0
     """The number of rejected people of the whole run, of a world that says how many of them were answered."""
