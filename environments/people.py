@@ -15,6 +15,7 @@ from ..streams.advice import advice
 from ..streams.errors import UsageError
 from ..streams.programs.assembly import address_of
 from ..streams.programs.bundle.loader import read_manifest
+from ..streams.programs.bundle.measured import Data
 from ..streams.programs.margin import margin_of
 from ..streams.programs.model_fit import ModelFacts, misfit
 from ..streams.programs.spec_check import load_program_spec
@@ -67,7 +68,7 @@ class PeopleWorld(SimulatedWorld):
         if data is None and spec is not None:
             raise UsageError(f"--spec {spec} describes a data file: give it with --data")
         loaded, table = self._generated(settings.seed) if data is None else _from_file(data, spec)
-        if spec is not None and (fault := misfit(ModelFacts(metrics={}), loaded, is_first=True)):
+        if spec is not None and (fault := misfit(ModelFacts(data=Data(0)), loaded, is_first=True)):
             raise UsageError(f"--spec {spec}: {fault}")
         note("building the world and its model ...")
         self._program = self._under_conditions(loaded)

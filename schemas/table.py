@@ -29,15 +29,10 @@ from .raw_table import RawTable as RawTable
 from .raw_table import TableError as TableError
 from .raw_table import read_csv as read_csv
 from .spec import Feature, ProgramSpec
+from .unlabelled import Unlabelled
 
 MAX_REPORTED = 10
 """Most errors of a data file that are reported."""
-UNLABELLED = "unlabelled_rows"
-"""The metric of a model that counts the rows of its data whose label is not given."""
-READ, UNUSABLE = "unlabelled_rows_read", "unlabelled_rows_unusable"
-"""Those that count how many of them are read, and are not since they do not fit the spec, where the spec reads them."""
-LINE = "missing: unlabelled"
-"""What makes a label's rows without one count."""
 NOT_ONE_HOT = "\0"
 """Stands for the category in a row whose one-hot columns are not one 1 and else 0; no category is written so."""
 NO_LABEL = "no row has a label"
@@ -68,29 +63,14 @@ class Table:
         return np.ones(len(self.rows), dtype=np.bool_) if absent is None else ~absent
 
     @property
-    def left_out(self) -> dict[str, float]:
-        """How many rows have no label, and how many of these are read, as metrics; nothing where all have a label."""
-        count = float(self.unlabelled.sum())
+    def without_label(self) -> Unlabelled | None:
+        """The rows without a label; None where all have one."""
+        count = int(self.unlabelled.sum())
         if not count:
-            return {}
-        read = float(len(self.others))
-        return {UNLABELLED: count} | ({} if self.other_X is None else {READ: read, UNUSABLE: count - read})
-
-
-def unlabelled_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
-    """A line where the label of rows is not given: that they are left out, or how many of them are read."""
-    count = metrics.get(UNLABELLED)
-    if not count:
-        return
-    if (read := metrics.get(READ)) is None:
-        yield (
-            f"{count:.0f} rows are left out: their label is not given, so nobody knows yet what came of them; write "
-            f"`label: {{{LINE}}}` if they say what other people are like, as those do who were turned down"
+            return None
+        return (
+            Unlabelled(count) if self.other_X is None else Unlabelled(count, len(self.others), count - len(self.others))
         )
-        return
-    unusable = metrics.get(UNUSABLE, 0.0)
-    rest = f"; {unusable:.0f} more do not fit the spec and are left out" if unusable else ""
-    yield f"{read:.0f} rows without a label are read: they say what people are like, and who gets a label{rest}"
 
 
 class PeopleRead(NamedTuple):

@@ -2,11 +2,14 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from onward.agents import choices
 from onward.streams.engine.handlers import Handler
+from onward.streams.topics import Topics
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -63,11 +66,32 @@ def test_the_pages_to_be_read_are_short() -> None:
     assert not [str(page) for page, n in words.items() if page.parts[0] != "reference" and n > MOST_WORDS_OF_A_PAGE]
 
 
+def test_every_page_has_one_place_on_the_map() -> None:
+    there = DOCS / "README.md"
+    named = Counter(re.findall(r"\]\(([\w./-]+\.md)\)", there.read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {there.name}
+    assert named == dict.fromkeys(pages, 1)
+
+
 def test_the_methods_of_a_handler_are_named_as_they_are() -> None:
     page = (DOCS / "how-to" / "add-an-input.md").read_text(encoding="utf-8")
     named = re.findall(r"`(\w+)", "".join(re.findall(r"^\| (`[^|]*)\|", page, re.MULTILINE)))
     assert {"touch", "apply", "give_up"} < set(named)
     assert not [name for name in named if not hasattr(Handler, name)]
+
+
+def test_the_rights_of_a_worker_name_every_topic() -> None:
+    page = (DOCS / "reference" / "kafka-rights.md").read_text(encoding="utf-8")
+    reads, writes = re.findall(r"^\| (?:worker)? *\| topics (.*?) \| (?:READ|READ, WRITE)\b", page, re.MULTILINE)
+    topics = Topics()
+    assert re.findall(r"`([\w-]+)`", reads) == list(topics.inputs)
+    assert re.findall(r"`([\w-]+)`", writes) == [topics.journal, *topics.outputs]
+
+
+def test_the_readme_names_choices_that_there_are_with_all_that_are_drafted() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| `policy.choice` .*\n((?:\|.*\n)+)", readme, re.MULTILINE)
+    assert {"stages", "residual", "posterior"} < set(re.findall(r"\[`(\w+)`\]", table)) <= choices.registry.keys()
 
 
 def test_every_target_of_make_that_is_named_exists() -> None:

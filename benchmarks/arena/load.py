@@ -143,7 +143,6 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
         estimator=model,
         instances=instances,
         reference=rows[:1000],
-        metrics={},
     )
     return Load(path, spec.program, rejected)
 
@@ -201,7 +200,6 @@ def write_moved_model(load: Load, folder: Path, distance: float, seed: int) -> N
         estimator=model,
         instances=bundle.instances,
         reference=bundle.reference,
-        metrics={},
     )
 
 

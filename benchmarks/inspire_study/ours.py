@@ -113,7 +113,6 @@ def onward(data: DataSet, **policy: Any) -> Iterator[Onward]:
             estimator=network_of(data),
             instances=[],
             reference=[features_of(data, row) for row in rows],
-            metrics={},
         )
         yield Onward(data, assemble(loaded))
 

@@ -26,9 +26,9 @@ from onward.schemas.draft.draft import POLICY
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import LoadedSpec
 from onward.schemas.table import Table, read_table
+from onward.streams.programs.bundle.measured import OWN
 from onward.streams.programs.bundle.retrains import retrain_of
 from onward.streams.programs.spec_check import load_program_spec
-from onward.streams.programs.training.lasting import OWN, lasted
 from onward.streams.programs.training.train import ESTIMATORS, EstimatorName, split_rows, train
 
 Floats = NDArray[np.float64]
@@ -107,7 +107,9 @@ def _found(
     own, bare = (_told(codec, onward.load_program(each.path), asked) for each in (default, plain))
     cheaper = np.intersect1d(own.whose, bare.whose)
     figures = (_figures(told, before, judges, program.threshold, cheaper) for told in (own, bare))
-    return next(figures), next(figures), lasted(manifest.metrics)[OWN].share
+    lasting = manifest.measured.lasting
+    assert lasting is not None, "somebody has an option"
+    return next(figures), next(figures), lasting.rules[OWN].share
 
 
 def _loaded(folder: Path, name: str, which: str, policy: str) -> LoadedSpec:

@@ -34,7 +34,8 @@ spec.write_text(SPEC)
 
 # The model.
 manifest = train(data, spec, folder / "model", estimator="logistic_regression")
-print(f"accuracy {manifest.metrics['accuracy']:.2f}")
+if quality := manifest.measured.quality:
+    print(f"accuracy {quality.accuracy:.2f}")
 
 # What two people are told, in words.
 program = load_program(spec)

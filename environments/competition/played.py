@@ -281,7 +281,6 @@ class CompetitionWorld(SimulatedWorld):
                 estimator=self.world.estimator,
                 instances=reference[:1],
                 reference=reference,
-                metrics={},
             )
             specs[program] = write_spec(folder / program / SPEC_FILE, spec)
         return specs

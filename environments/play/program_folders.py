@@ -74,7 +74,6 @@ def write_programs(name: str, world: People, folder: Path, choices: Choices) -> 
             estimator=world.estimator,
             instances=world.instances,
             reference=reference,
-            metrics={},
             margin=margin,
             improvement=improvement,
             effects=_effects(world, spec),

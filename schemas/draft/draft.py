@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from ..spec_rules import MOST_COLUMNS
 from ..specfile import MAX_BYTES, parse_spec
-from ..table import LINE, MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
+from ..table import MAX_REPORTED, RawTable, TableError, labelled, raise_first, read_csv
+from ..unlabelled import LINE
 from .apart import Amounts, amounts_of
 from .columns import Column, columns_of_table
 from .derived import Follows, derived

@@ -13,7 +13,7 @@ import numpy as np
 from ..events import Value
 from ..number_text import number
 from ..spec import UNDECIDED
-from ..table import LINE
+from ..unlabelled import LINE
 from .association import CONTRADICTING, STRONG, trend
 from .codes import RANGES_APART, ROUND, codes_of
 from .columns import Column, Mask, is_scalable

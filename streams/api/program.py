@@ -146,7 +146,7 @@ class Program:
     @checks_arguments
     def summarised(self, answers: list[Recourse | NoRecourse], valid: ValidPeople) -> Suggestions:
         """Answers of ``answers`` to people of ``read_valid``, with their summary."""
-        program = self._program
+        program, margin = self._program, self._program.bundle.manifest.measured.margin
         if not isinstance(valid, ValidPeople):
             raise UsageError(f"people are a {type(valid).__name__}: give those that `read_valid` returns")
         if not isinstance(answers, Sequence) or not all(map(valid.has, answers)):
@@ -160,7 +160,7 @@ class Program:
             program.first_execution_source,
             valid.problems,
             valid.left_out,
-            program.bundle.manifest.metrics.get("retrained_accept"),
+            None if margin is None else margin.accepted,
             valid.origin,
             program.codec.broken_constraints(none),
         )

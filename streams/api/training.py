@@ -6,14 +6,14 @@ from pathlib import Path
 
 from ...schemas import draft
 from ...schemas.draft.reminders import unprotected
-from ...schemas.table import unlabelled_in_words
+from ...schemas.unlabelled import unlabelled_in_words
 from ..errors import UsageError
 from ..programs.bundle.manifest import Manifest
 from ..programs.effects import doubts_in_words
 from ..programs.selected_labels import selected_in_words
 from ..programs.spec_check import load_program_spec
 from ..programs.training import train as training
-from ..programs.training.protected import protected_in_words
+from ..programs.training.measures import protected
 from ..programs.training.retrains import MOST_RETRAINS
 from ..programs.training.seeding import MOST_SEED
 from .arguments import checks_arguments, path_of, text_of, whole_number_of
@@ -96,7 +96,7 @@ def train(
     --------
     >>> import onward
     >>> manifest = onward.train("loans.csv", "loans.yaml", "another", estimator="logistic_regression")
-    >>> manifest.program, manifest.metrics["accuracy"] > 0.8
+    >>> manifest.program, manifest.measured.quality.accuracy > 0.8
     ('loans', True)
     """
     kinds = list(training.ESTIMATORS)
@@ -117,8 +117,9 @@ def train(
             date_column=None if date_column is None else text_of("date_column", date_column),
             goal_policy=None if goal_policy is None else path_of("goal_policy", goal_policy),
         )
-    remind(data, unlabelled_in_words(manifest.metrics))
-    remind(data, selected_in_words(manifest.metrics))
-    remind(folder, protected_in_words(manifest.metrics))
-    remind(folder, doubts_in_words(manifest.metrics, manifest.effects))
+    measured = manifest.measured
+    remind(data, unlabelled_in_words(None if measured.data is None else measured.data.unlabelled))
+    remind(data, selected_in_words(measured))
+    remind(folder, protected.in_words(measured))
+    remind(folder, doubts_in_words(measured.effects, manifest.effects))
     return manifest

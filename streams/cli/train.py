@@ -14,7 +14,7 @@ from ..programs.bundle.manifest import MANIFEST
 from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
 from ..programs.training.retrains import LASTING, RETRAINS, states_share
-from ..programs.training.served import PEOPLE
+from ..programs.training.sample import PEOPLE
 from ..programs.training.train import ESTIMATORS, train
 from ..review.review import review
 from .display.new_model import print_model, tell, tell_dates

@@ -10,13 +10,9 @@ from msgspec.structs import replace
 from ...schemas.effects import effects_of
 from ...schemas.spec import Effect, ProgramSpec
 from .bundle.manifest import FittedEffect, FittedSlope
+from .bundle.measured import Doubts
 
 Fitted = tuple[FittedEffect, ...] | UnsetType
-BROKEN, UNDEFINED = "computed_broken: ", "computed_undefined: "
-"""The beginnings of the metrics of a model that tell the shares of rows in which a computed feature is not what the
-spec says, or nothing at all; the feature's name follows."""
-AGAINST = "effect_against: "
-"""That of the slopes that were fitted where the spec's own have the other sign."""
 MOST_SHOWN = 10
 EXACT = 1e-9
 """A deviation is that of rounding where it is a smaller share of the slope."""
@@ -39,26 +35,25 @@ def lacking_effects(spec: ProgramSpec, fitted: Fitted) -> str | None:
 
 
 def effect_name(effect: Effect | FittedEffect) -> str:
-    """An effect in words, and in the names of metrics."""
+    """An effect in words."""
     return f"{effect.from_} -> {effect.to}"
 
 
-def doubts_in_words(metrics: Mapping[str, float], fitted: Fitted) -> Iterator[str]:
+def doubts_in_words(doubts: Doubts | None, fitted: Fitted) -> Iterator[str]:
     """A line for each thing that a model's data say against what follows in its spec."""
+    if doubts is None:
+        return
+    for name in dict.fromkeys([*doubts.broken, *doubts.undefined]):
+        if broken := doubts.broken.get(name):
+            yield f"{name}: not what `computed` says in {share(broken)} of the rows: correct the formula or these rows"
+        if undefined := doubts.undefined.get(name):
+            yield f"{name}: `computed` is not defined in {share(undefined)} of the rows, such as by a division by zero"
     slopes = {} if isinstance(fitted, UnsetType) else {effect_name(each): each.slope for each in fitted}
-    for metric, value in metrics.items():
-        if metric.startswith(AGAINST):
-            name = metric.removeprefix(AGAINST)
-            yield (
-                f"effect {name}: the spec says a slope of {slopes.get(name, 0.0):.4g}, and in the data it is "
-                f"{value:.4g}, the other way: the spec's counts, so be sure of it"
-            )
-        elif metric.startswith(BROKEN):
-            name = metric.removeprefix(BROKEN)
-            yield f"{name}: not what `computed` says in {share(value)} of the rows: correct the formula or these rows"
-        elif metric.startswith(UNDEFINED):
-            name = metric.removeprefix(UNDEFINED)
-            yield f"{name}: `computed` is not defined in {share(value)} of the rows, such as by a division by zero"
+    for name, slope in doubts.against.items():
+        yield (
+            f"effect {name}: the spec says a slope of {slopes.get(name, 0.0):.4g}, and in the data it is "
+            f"{slope:.4g}, the other way: the spec's counts, so be sure of it"
+        )
 
 
 def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:

@@ -7,7 +7,7 @@ have all yet: what is not known is not asked, and asked when it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from .bundle.loader import ModelBundle
 from .bundle.manifest import PromiseCalibration
+from .bundle.measured import Data
 from .effects import Fitted, lacking_effects
 from .limited_places import lacks_for_rounds
 from .margin import margin_fault
@@ -54,7 +55,7 @@ class ModelFacts(NamedTuple):
     """What a spec may ask about a model; None where it is not known yet.
 
     ``margin`` is the measured one, unset where there is none. ``artefact`` gives what a choice or a goal for rounds
-    needs, by its name. ``metrics`` are those of its manifest.
+    needs, by its name. ``data`` are the rows that it was made of.
     """
 
     model: DecisionModel | None = None
@@ -63,7 +64,7 @@ class ModelFacts(NamedTuple):
     retrains: Sequence[DecisionModel] | None = None
     calibration: PromiseCalibration | UnsetType = UNSET
     artefact: Callable[[str], Any] | None = None
-    metrics: Mapping[str, float] | None = None
+    data: Data | None = None
     has_instances: bool | None = None
     effects: Fitted | None = None
     improvement: Improvement | None = None
@@ -79,7 +80,7 @@ class ModelFacts(NamedTuple):
             bundle.retrains,
             manifest.promise_calibration,
             bundle.artefact,
-            manifest.metrics,
+            manifest.measured.data or Data(len(bundle.instances)),
             bool(bundle.instances),
             manifest.effects,
             bundle.improvement,
@@ -170,7 +171,7 @@ def _instances(facts: ModelFacts, spec: ProgramSpec) -> str | None:
 
 
 def _publishing(facts: ModelFacts, spec: ProgramSpec) -> str | None:
-    return None if facts.metrics is None else publishing_fault(spec, facts.metrics)
+    return None if facts.data is None else publishing_fault(spec, facts.data.fewest_alike)
 
 
 def _reading(facts: ModelFacts, spec: ProgramSpec) -> str | None:

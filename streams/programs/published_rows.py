@@ -16,8 +16,6 @@ from ...schemas.feature_rules import Violation
 from ...schemas.spec import ProgramSpec
 
 FEWEST_ALIKE = 5
-METRIC = "fewest_alike"
-"""The manifest's metric: how many rows of the data are like the instance that the fewest are like."""
 WHAT_TO_DO = "give `generator: search`, or write `instances: {publish: true}` where everybody may read these rows"
 
 
@@ -41,16 +39,18 @@ def fewest_alike(instances: Iterable[Mapping[str, Value]], rows: Iterable[Mappin
     return min(alike[_features(row)] for row in instances)
 
 
-def publishing_fault(spec: ProgramSpec, metrics: Mapping[str, float]) -> str | None:
-    """Why a program may not publish its instances, whose manifest has these ``metrics``; None where it may."""
+def publishing_fault(spec: ProgramSpec, alike: int | None) -> str | None:
+    """Why a program may not publish its instances; None where it may.
+
+    So many rows of the data are ``alike`` to the instance that the fewest are like; None where nobody has counted.
+    """
     for _, fault in published_personal_features(spec):
         return fault
     if not copies_rows(spec) or spec.instances.publish:
         return None
-    alike = metrics.get(METRIC)
     if alike is not None and alike >= FEWEST_ALIKE:
         return None
-    count = "nobody has counted how many" if alike is None else f"as few as {alike:.0f}"
+    count = "nobody has counted how many" if alike is None else f"as few as {alike}"
     told = f"options are rows of the data, and {count} of its rows are like one of them"
     return f"{told}, where {FEWEST_ALIKE} hide whose it is: {WHAT_TO_DO}"
 

@@ -106,8 +106,8 @@ def check_open_options(
         promised=own.promises,
         unknown=unknown,
         doubts=(
-            *selected_in_words(new.manifest.metrics),
-            *doubts_in_words(new.manifest.metrics, new.manifest.effects),
+            *selected_in_words(new.manifest.measured),
+            *doubts_in_words(new.manifest.measured.effects, new.manifest.effects),
         ),
     )
 

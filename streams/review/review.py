@@ -64,7 +64,7 @@ def review(
         features=tuple(uses(evidence)),
         examples=tuple(examples(evidence)),
         suspicions=tuple(suspicions),
-        lasting=lasting_share(evidence.manifest.metrics),
+        lasting=lasting_share(evidence.manifest.measured),
         note=note,
     )
 

@@ -25,6 +25,7 @@ from onward.streams.errors import ModelError
 from onward.streams.ledger.check import LedgerMeta
 from onward.streams.programs.bundle.loader import load_bundle, read_manifest
 from onward.streams.programs.bundle.manifest import BundleFile, FeatureColumn, Manifest
+from onward.streams.programs.bundle.measured import Data, Measured
 from onward.streams.programs.bundle.raw_rows import write_rows
 from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.onnx.check import parse_onnx
@@ -200,7 +201,7 @@ MANIFEST = msgspec.json.encode(
         model=BundleFile("model.skops", 1, "0" * 64),
         instances=BundleFile("instances.csv", 1, "0" * 64),
         reference=BundleFile("reference.csv", 1, "0" * 64),
-        metrics={"accuracy": 0.75},
+        measured=Measured(data=Data(3)),
         libraries={"skops": "0.16.0"},
     )
 )

@@ -14,6 +14,7 @@ from onward.schemas.raw_table import RawTable
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 from onward.schemas.table import people_of, read_table
+from onward.schemas.unlabelled import Unlabelled
 from onward.streams.api.people import read_valid
 
 HEAD = "program: p\nlabel: {name: y}\nmodel: {manifest: m}\nfeatures:\n"
@@ -154,7 +155,7 @@ def test_a_row_whose_label_is_not_given_is_no_rejection(tmp_path, text, labels, 
     file.write_text(text)
     table = read_table(file, spec_of("flag"))
     assert table.labels.tolist() == labels
-    assert table.left_out == ({"unlabelled_rows": left_out} if left_out else {})
+    assert table.without_label == (Unlabelled(left_out) if left_out else None)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +170,7 @@ def test_a_row_whose_label_is_a_code_is_no_rejection(tmp_path, label, cells, lab
     file.write_text("flag,y\n" + "".join(f"1,{cell}\n" for cell in cells))
     table = read_table(file, spec)
     assert table.labels.tolist() == labels
-    assert table.left_out == {"unlabelled_rows": len(cells) - len(labels)}
+    assert table.without_label == Unlabelled(len(cells) - len(labels))
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,6 @@ def write_model(
         estimator=_stump(bias, 0.0) if trees else _regression(bias),
         instances=approved[: spec.candidates],
         reference=rows,
-        metrics={},
         margin=0.05,
         retrains=again,
         promise_calibration=PromiseCalibration(

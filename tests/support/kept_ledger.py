@@ -127,7 +127,6 @@ def write_program(name: str, terms: Mapping[str, Any]) -> None:
             estimator=model,
             instances=accepted[:20],
             reference=rows,
-            metrics={},
         )
         if name != "promised":
             break

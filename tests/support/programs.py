@@ -168,7 +168,6 @@ def _write(folder: Path, name: str, policy: Mapping[str, Any]) -> Path:
             estimator=model,
             instances=[row for row, good in zip(rows, model.predict(X), strict=True) if good][:CANDIDATES],
             reference=rows,
-            metrics={},
         )
         if "promise" not in policy:
             break

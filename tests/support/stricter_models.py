@@ -34,6 +34,5 @@ def write_stricter(folder: Path, spec: Path, stricter: float = 0.0, estimator: A
         estimator=fitted,
         instances=rows[:1],
         reference=rows,
-        metrics={},
     )
     return str(folder / "manifest.json")

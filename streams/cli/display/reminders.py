@@ -47,7 +47,7 @@ def tell_effects(spec: Path) -> None:
     if lacking := lacking_effects(loaded.spec, manifest.effects):
         told = f"{spec}: its model knows no slope and deviation of {lacking}: train it again, or give both"
         print(printable(told), file=sys.stderr)
-    for line in doubts_in_words(manifest.metrics, manifest.effects):
+    for line in doubts_in_words(manifest.measured.effects, manifest.effects):
         print(printable(f"{spec}: {line}"), file=sys.stderr)
 
 

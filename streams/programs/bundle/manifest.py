@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from ....agents.promises import RetrainsPromise
 from ....schemas.events import Identifier, ProgramName, Value
 from ....schemas.spec import Feature, FeatureType, Name, PromiseTerms
 from ..onnx.score import OnnxScore
+from .former_metrics import measured_by
+from .measured import Measured
 
 MANIFEST = "manifest.json"
 LARGEST_FILE_BYTES = 1 << 30
@@ -123,8 +126,9 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ``retrains`` holds models of resamples of the data, by which promises are measured, ``promise_calibration`` what
     their verdict is worth under models of other rows, and ``goal_policy`` the learned policy of a goal for rounds.
     ``improvement`` says which changes help (``agents/improvement/``), and ``effects`` are those of the spec, as fitted.
-    ``baseline`` is what people of the data whom the model approves are typically like (``baseline.py``). ``verifier``
-    belongs to a former choice and is not read.
+    ``baseline`` is what people of the data whom the model approves are typically like (``baseline.py``). What
+    training found out about the model is ``measured``; bundles of older versions have ``metrics`` instead, which are
+    read as such (``former_metrics.py``). ``verifier`` belongs to a former choice and is not read.
     """
 
     format: Literal[1] = 1
@@ -146,5 +150,12 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     onnx: OnnxScore | UnsetType = UNSET
     baseline: dict[Name, Value] | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    measured: Measured = Measured()
     metrics: dict[str, float] = {}
     libraries: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        """Read the numbers of an older version."""
+        if self.metrics:
+            msgspec.structs.force_setattr(self, "measured", measured_by(self.metrics))
+            msgspec.structs.force_setattr(self, "metrics", {})

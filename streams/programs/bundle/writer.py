@@ -22,6 +22,7 @@ from ..models.scoring import DecisionModel
 from .baseline import baseline_of
 from .improvement import FittedImprovement, dump_improvement
 from .manifest import MANIFEST, BundleFile, FeatureColumn, FittedEffect, ImprovementFile, Manifest, PromiseCalibration
+from .measured import Measured
 from .model_files import ModelFile, model_file
 from .population import population_of
 from .raw_rows import write_rows
@@ -48,7 +49,7 @@ def write_bundle(
     estimator: Any,
     instances: Rows,
     reference: Rows,
-    metrics: Mapping[str, float],
+    measured: Measured | None = None,
     margin: float | UnsetType = UNSET,
     retrains: Sequence[DecisionModel] = (),
     promise_calibration: PromiseCalibration | UnsetType = UNSET,
@@ -94,7 +95,7 @@ def write_bundle(
         onnx=model.onnx,
         baseline=baseline_of(approved, features) or UNSET,
         margin=margin,
-        metrics=dict(metrics),
+        measured=measured or Measured(),
         libraries={name: importlib.metadata.version(name) for name in LIBRARIES[model.ending]},
     )
     _write_folder(folder, contents, manifest)

@@ -10,7 +10,7 @@ spec.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,8 @@ from ....schemas.spec import Effect, ProgramSpec
 from ....schemas.table import Table
 from ...errors import UsageError
 from ..bundle.manifest import FittedEffect, FittedSlope
-from ..effects import AGAINST, BROKEN, UNDEFINED, effect_name, share
+from ..bundle.measured import Doubts
+from ..effects import effect_name, share
 from .strata import FEWEST, Groups, Strata, are_apart, least_squares, strata_of_child
 
 Indices = NDArray[np.intp]
@@ -46,10 +47,10 @@ RELATIVE = 1e-6
 
 
 class FittedEffects(NamedTuple):
-    """The effects of a spec; unset where it has none. The ``metrics`` say what the rows have against them."""
+    """The effects of a spec, unset where it has none, and what the rows have against them, where there is something."""
 
     effects: tuple[FittedEffect, ...] | UnsetType
-    metrics: dict[str, float]
+    doubts: Doubts | None = None
 
 
 def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> FittedEffects:
@@ -59,17 +60,19 @@ def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> Fi
     and for a computed feature that too many of them break.
     """
     found: dict[tuple[str, str], FittedEffect] = {}
-    metrics = dict(_formulas(csv, spec, table))
+    broken, undefined = _formulas(csv, spec, table)
+    against: dict[str, float] = {}
     parents: dict[str, list[Effect]] = {}
     for effect in effects_of(spec):
         parents.setdefault(effect.to, []).append(effect)
     for own in parents.values():
         with threadpool_limits(1):
-            fitted, against = _of_child(csv, spec, own, table, rows)
+            fitted, contradicted = _of_child(csv, spec, own, table, rows)
         found |= {(each.from_, each.to): each for each in fitted}
-        metrics |= against
+        against |= contradicted
     ordered = tuple([found[effect.from_, effect.to] for effect in effects_of(spec)])
-    return FittedEffects(ordered or UNSET, metrics)
+    doubts = Doubts(broken, undefined, against)
+    return FittedEffects(ordered or UNSET, doubts if doubts != Doubts() else None)
 
 
 def _of_child(
@@ -90,7 +93,7 @@ def _of_child(
     x, y, sd = centred[:, :-1], centred[:, -1], centred[:, :-1].std(axis=0)
     slopes, errors = least_squares(x, y)
     against = {
-        AGAINST + effect_name(effect): float(slope)
+        effect_name(effect): float(slope)
         for effect, slope, error in zip(effects, slopes, errors, strict=True)
         if effect.slope is not None and effect.slope * slope < 0 and abs(slope) > CLEARLY * error
     }
@@ -140,8 +143,10 @@ def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
     return None
 
 
-def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str, float]]:
-    """The shares of rows in which computed features are not what the spec says, where there are such rows."""
+def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> tuple[dict[str, float], dict[str, float]]:
+    """The shares of rows in which computed features are not what the spec says, and in which it says nothing."""
+    wrong: dict[str, float] = {}
+    undefined: dict[str, float] = {}
     for name, text in spec.computed.items():
         formula = expression(text)
         _, numbers = _given(table, [*formula.names, name], np.arange(len(table.rows)))
@@ -157,8 +162,9 @@ def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> Iterator[tuple[str,
             )
         if not is_defined.any():
             raise UsageError(f"{csv}: `{text}` is defined in no row, so {name} cannot follow from it: take it out")
-        shares = {BROKEN: broken, UNDEFINED: float(1.0 - is_defined.mean())}
-        yield from ((kind + name, value) for kind, value in shares.items() if value)
+        wrong |= {name: broken} if broken else {}
+        undefined |= {} if is_defined.all() else {name: float(1.0 - is_defined.mean())}
+    return wrong, undefined
 
 
 def _given(table: Table, names: Sequence[str], rows: Indices) -> tuple[Indices, Floats]:

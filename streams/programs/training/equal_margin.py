@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from ..bundle.measured import EqualMargin
 from .kept_aside import MARGINS, Offer, Trial
 from .margin import LEAST_SERVED
-
-
-class EqualMargin(NamedTuple):
-    """A margin whose cheapest options as many models of other rows accept as those of a promise.
-
-    ``cost`` is the mean cost of its options, ``promised_cost`` of those of the promise, of the same people, and
-    ``accepted`` the share of pairs of a promised option and a model in which it accepts the option.
-    """
-
-    margin: float
-    cost: float
-    promised_cost: float
-    accepted: float
 
 
 def equal_margin(trials: Sequence[Trial]) -> EqualMargin | None:

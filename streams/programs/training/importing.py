@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,16 @@ from ..bundle.writer import check_new
 from ..models.scoring import scorer
 from ..onnx.matrix import Stated
 from ..promised import needs_retrains
-from .fitted_model import Split, Trained
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .imported_model import Importer
 from .margin import Tell, retrained
 from .resampled import Samples
 from .retrains import RETRAINS, check_number
+from .split import Split, labelled
 from .train import ESTIMATORS
-from .trained import labelled, write_trained
+from .trained import Trained
+from .write import write_trained
 
 Floats = NDArray[np.float64]
 
@@ -77,20 +79,40 @@ def import_model(
     check_new(output)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
+    trained = read_model(
+        file, csv, loaded, seed, probabilities=probabilities, columns=columns, retrains=retrains, tell=tell
+    )
+    digest = _digest([*map(read_local, (file, *retrains)), policy], csv, loaded, seed)
+    return write_trained(replace(trained, version=lambda _: f"onnx-{digest}", goal_policy=policy), output)
+
+
+def read_model(
+    file: Path,
+    csv: Path,
+    loaded: LoadedSpec,
+    seed: int,
+    *,
+    probabilities: str | None,
+    columns: Stated | None,
+    retrains: Sequence[Path],
+    tell: Tell,
+) -> Trained:
+    """The model of an ONNX file, with the rows that measure it; it has no name yet.
+
+    Raises ``ModelError`` and ``TableError`` as ``import_model``.
+    """
     table, codec = labelled(csv, loaded, tell), FeatureCodec(loaded.spec)
-    content = read_local(file)
     importer = Importer(codec, table, probabilities)
-    model = importer.model(file, content, columns, tell)
+    model = importer.model(file, read_local(file), columns, tell)
     again = [importer.retrain(each, model) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     helping, held_out = np.split(order, [round(HELPING * len(order))])
-    digest = _digest([content, *map(read_local, retrains), policy], csv, loaded, seed)
 
     def refit(_: Samples | None) -> Sequence[Score]:
         return surrogates(model.score(table.X), codec.readable(table.X), table.labels, random, tell)
 
-    trained = Trained(
+    return Trained(
         csv,
         loaded,
         table,
@@ -98,10 +120,10 @@ def import_model(
         model,
         model,
         Split(order, helping, held_out, order, np.arange(len(order)), order),
+        seed,
         refit,
         partial(Samples.given, loaded.spec, model, again),
     )
-    return write_trained(trained, output, seed=seed, version=lambda _: f"onnx-{digest}", goal_policy=policy)
 
 
 def surrogates(

@@ -45,6 +45,16 @@ class MeasuredMargin(NamedTuple):
     accepted: float | None
 
 
+class WantedMargin(NamedTuple):
+    """The margin that a spec leaves to training, unset where it leaves none.
+
+    ``accepted`` is the share that was measured of the cheapest options; None where it was not.
+    """
+
+    margin: float | UnsetType
+    accepted: float | None = None
+
+
 def retrained(
     estimator: Any,
     X: Floats,
@@ -67,18 +77,17 @@ def wanted_margin(
     unsaved: UnsavedProgram,
     refit: Callable[[], Sequence[Score]],
     rejected: Floats,
-) -> tuple[float | UnsetType, dict[str, float]]:
-    """The margin that the spec leaves to training, and what was measured of it; unset and nothing where it leaves none.
+) -> WantedMargin:
+    """The margin that the spec leaves to training, and what was measured of it.
 
     What options that are to help have to do with it is measured with all other rules beside it (``lasting.py``).
     ``refit`` gives the models by which it is measured, which may take long.
     """
     if not uses_margin(spec):
-        return UNSET, {}
+        return WantedMargin(UNSET)
     if spec.policy.objective != "cost":
-        return affordable_margin(unsaved, refit(), rejected), {}
-    margin, share = smallest_margin(unsaved, refit(), rejected)
-    return margin, {} if share is None else {"retrained_accept": share}
+        return WantedMargin(affordable_margin(unsaved, refit(), rejected))
+    return WantedMargin(*smallest_margin(unsaved, refit(), rejected))
 
 
 def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: Floats) -> float:

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ....agents.sigmoid import logit, sigmoid
 from ..bundle.manifest import IMPLIED, PromiseCalibration
+from ..bundle.measured import EqualMargin
 from .equal_margin import equal_margin
 from .kept_aside import Training, Trial, cuts, halvings, trials
 
@@ -29,15 +30,13 @@ DIGITS = 4
 
 
 class ShareMeasurement(NamedTuple):
-    """The calibration of a promise, unset where too few people have options, and metrics of a plain margin beside it.
+    """The calibration of a promise, unset where too few people have options, and a plain margin that is as valid.
 
-    ``equal_margin`` is the plain margin whose cheapest options as many models of other rows accept as the promised
-    ones, ``equal_margin_accepted`` that share, ``equal_margin_cost`` the mean cost of its options and
-    ``equal_margin_promised_cost`` that of the promised ones. All are absent where no margin is as valid.
+    The margin is None where none is as valid.
     """
 
     calibration: PromiseCalibration | UnsetType
-    metrics: dict[str, float]
+    equal_margin: EqualMargin | None
 
 
 def measure_share(
@@ -62,7 +61,7 @@ def measure_share(
     groups = [[trial for trial in results[at : at + together] if trial] for at in range(0, len(results), together)]
     groups = [group for group in groups if group]
     if len(groups) < FEWEST_GROUPS:
-        return ShareMeasurement(UNSET, {})
+        return ShareMeasurement(UNSET, None)
     terms, certifying = training.codec.spec.promise, training.retrains // 2
     shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
@@ -76,19 +75,7 @@ def measure_share(
         UNSET if terms.kind == IMPLIED else terms.kind,
         terms.parameters,
     )
-    return ShareMeasurement(calibration, _metrics([trial for group in groups for trial in group]))
-
-
-def _metrics(trials: Sequence[Trial]) -> dict[str, float]:
-    margin = equal_margin(trials)
-    if margin is None:
-        return {}
-    return {
-        "equal_margin_accepted": margin.accepted,
-        "equal_margin_promised_cost": margin.promised_cost,
-        "equal_margin": margin.margin,
-        "equal_margin_cost": margin.cost,
-    }
+    return ShareMeasurement(calibration, equal_margin([trial for group in groups for trial in group]))
 
 
 class Stated(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -25,7 +26,6 @@ from threadpoolctl import threadpool_limits
 
 from ....schemas.encoding import FeatureCodec
 from ....schemas.specfile import LoadedSpec
-from ....schemas.table import UNLABELLED
 from ...errors import UsageError
 from ..bundle.manifest import Manifest
 from ..bundle.writer import check_new
@@ -33,7 +33,6 @@ from ..models.calibration import CALIBRATED, sklearn_type
 from ..models.scoring import scorer
 from .dates import read_dates
 from .first_bounds import in_first_bounds
-from .fitted_model import Split, Trained
 from .fitting import fit
 from .goal_policy import read_goal_policy
 from .kept_aside import Training
@@ -41,8 +40,10 @@ from .margin import retrained
 from .resampled import Resampled, Samples
 from .retrains import check_dates, states_share, wanted_retrains
 from .share_calibration import ShareMeasurement, measure_share
-from .trained import labelled, write_trained
+from .split import Split, labelled
+from .trained import Trained
 from .unsaved_program import Score
+from .write import write_trained
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -97,22 +98,43 @@ def train(
     count = wanted_retrains(loaded.spec, retrains)
     check_dates(loaded, date_column)
     policy = read_goal_policy(goal_policy, loaded)
+    dates = partial(read_dates, csv, date_column) if date_column is not None else None
+    trained = fit_model(csv, loaded, estimator, seed, calibrate=calibrate, retrains=count, dates=dates, tell=tell)
+    name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
+    version = partial(_version, csv, loaded, name, seed, count, date_column, policy)
+    return write_trained(replace(trained, version=version, goal_policy=policy), output)
+
+
+def fit_model(
+    csv: Path,
+    loaded: LoadedSpec,
+    estimator: EstimatorName,
+    seed: int,
+    *,
+    calibrate: bool,
+    retrains: int,
+    dates: Callable[[], Floats] | None,
+    tell: Callable[[str], None],
+) -> Trained:
+    """A model that is fitted on half of the rows of a file; it has no name yet.
+
+    ``dates`` gives those of all its rows. Raises ``UsageError`` and ``TableError`` as ``train``.
+    """
     table, codec, random = labelled(csv, loaded, tell), FeatureCodec(loaded.spec), np.random.RandomState(seed)
-    dates = None if date_column is None else read_dates(csv, date_column)[~table.unlabelled]
-    own, recourse, held_out = split_rows(table.labels, csv, random, table.left_out)
+    known = None if dates is None else dates()[~table.unlabelled]
+    own, recourse, held_out = split_rows(table.labels, csv, random, int(table.unlabelled.sum()))
     split = Split(own, own, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
     X = codec.readable(table.X)
     fitted = fit(_estimator(estimator, random, calibrate), X[own], table.labels[own])
     model = scorer(fitted, codec.dimension)
     rows = Resampled(fitted, X, table.labels, len(own), random, np.random.RandomState([seed, 1]))
-    name = f"{'calibrated-' if calibrate else ''}{estimator.replace('_', '-')}"
 
     def refit(samples: Samples | None) -> Sequence[Score]:
         if samples is not None and loaded.spec.policy.objective != "cost":
             return samples.judge_scores()
         return retrained(fitted, X[split.unseen], table.labels[split.unseen], random, tell)
 
-    trained = Trained(
+    return Trained(
         csv,
         loaded,
         table,
@@ -120,13 +142,12 @@ def train(
         model,
         fitted,
         split,
+        seed,
         refit,
-        partial(rows.samples, loaded.spec, model, count, tell),
-        partial(_measured_share, csv, Training(codec, table, fitted, count), dates, random, tell),
-        {"training_rows": len(own)},
+        partial(rows.samples, loaded.spec, model, retrains, tell),
+        partial(_measured_share, csv, Training(codec, table, fitted, retrains), known, random, tell),
+        training_rows=len(own),
     )
-    version = partial(_version, csv, loaded, name, seed, count, date_column, policy)
-    return write_trained(trained, output, seed=seed, version=version, goal_policy=policy)
 
 
 def _measured_share(
@@ -138,7 +159,7 @@ def _measured_share(
 ) -> ShareMeasurement:
     """The measured worth of the retrains' verdict; nothing where the spec's promise states no share."""
     if not states_share(training.codec.spec):
-        return ShareMeasurement(UNSET, {})
+        return ShareMeasurement(UNSET, None)
     try:
         return measure_share(training, dates, random, tell)
     except ValueError as error:
@@ -159,9 +180,12 @@ def _estimator(name: EstimatorName, random: np.random.RandomState, calibrate: bo
 
 
 def split_rows(
-    labels: NDArray[np.int64], csv: Path, random: np.random.RandomState, left_out: Mapping[str, float] | None = None
+    labels: NDArray[np.int64], csv: Path, random: np.random.RandomState, unlabelled: int = 0
 ) -> tuple[Indices, Indices, Indices]:
-    """Shuffled row indices: half to fit, a quarter for instances, a quarter held out. Raises ``UsageError``."""
+    """Shuffled row indices: half to fit, a quarter for instances, a quarter held out.
+
+    Raises ``UsageError``, which tells how many rows of the file are ``unlabelled``.
+    """
     try:
         if labels.all():
             raise ValueError("one label only")
@@ -170,8 +194,8 @@ def split_rows(
     except ValueError:
         desired = int(labels.sum())
         message = f"{csv}: {desired} rows with the desired label and {len(labels) - desired} without"
-        if count := (left_out or {}).get(UNLABELLED):
-            message += f", and {count:.0f} whose label is not given, which say nothing of what came of them"
+        if unlabelled:
+            message += f", and {unlabelled} whose label is not given, which say nothing of what came of them"
         raise UsageError(f"{message}: too few to split 2:1:1") from None
     return fit, recourse, held_out
 

@@ -76,10 +76,10 @@ def far_from_label(evidence: Evidence) -> Iterator[Finding]:
 
     By the rows that training kept aside, where there are some, and by all rows: those it has seen it knows.
     """
-    metrics, rows = evidence.manifest.metrics, len(evidence.desired)
+    quality, rows = evidence.manifest.measured.quality, len(evidence.desired)
     shares = [(float(evidence.approved.mean()), float(evidence.desired.mean()), float(rows))]
-    if {"approval_rate", "desired_rate", "held_out_rows"} <= metrics.keys():
-        shares.append((metrics["approval_rate"], metrics["desired_rate"], metrics["held_out_rows"]))
+    if quality is not None:
+        shares.append((quality.approval_rate, quality.desired_rate, float(quality.held_out_rows)))
     approved, desired, of = max(shares, key=lambda share: abs(share[0] - share[1]))
     least, most = sorted((1.0 - approved, 1.0 - desired))
     is_far = most - least > FAR or most > TIMES * least

@@ -51,7 +51,7 @@ def test_rows_whose_label_is_not_given_change_no_model(folder: Path, tmp_path: P
     data.write_text("\n".join([*rows[:200], *open_rows, *rows[200:]]))
     with pytest.warns(onward.OnwardWarning, match="5 rows are left out: their label is not given"):
         manifest = onward.train(data, folder / "loans.yaml", tmp_path / "model", estimator="logistic_regression")
-    assert manifest.metrics["unlabelled_rows"] == 5
+    assert manifest.measured.data.unlabelled.rows == 5
     text = (folder / "loans.yaml").read_text().replace("model/manifest.json", f"{tmp_path}/model/manifest.json")
     spec = tmp_path / "loans.yaml"
     spec.write_text(text)

@@ -13,14 +13,12 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 from onward.schemas.events import Model, Outcome, Recourse, Revalidation
-from onward.schemas.table import READ
 from onward.streams.cli import main, models
 from onward.streams.errors import LedgerError, ModelError, UsageError
 from onward.streams.ledger import open_options
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.bundle.loader import read_manifest
-from onward.streams.programs.selected_labels import APPROVED, OTHERS_APPROVED
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
 from onward.tests.support.pipeline import START_MS, Run
@@ -163,7 +161,12 @@ def test_the_current_model_breaks_nothing(place, capsys):
 def test_it_says_whom_calibration_does_not_cover_where_labels_are_of_approved_people(place, capsys, others):
     manifest = Path(place.model(f"selected{others}"))
     content = json.loads(manifest.read_bytes())
-    content["metrics"] |= {APPROVED: 0.6, OTHERS_APPROVED: others, READ: 500}
+    rows = {"rows": 500, "read": 500, "unusable": 0}
+    content["measured"]["data"] = {
+        "instances": 9,
+        "unlabelled": rows,
+        "approvals": {"labelled": 0.6, "unlabelled": others},
+    }
     manifest.write_text(json.dumps(content))
     assert place.check(str(manifest), "--limit", "1") == 0
     printed = capsys.readouterr().out

@@ -14,7 +14,8 @@ from onward.streams.errors import ModelError, UsageError
 from onward.streams.programs.assembly import assemble, check_model
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
-from onward.streams.programs.training.protected import protected_use
+from onward.streams.programs.bundle.measured import Data, Margin, Measured, Quality, Served
+from onward.streams.programs.training.measures.protected import protected_use
 
 SPEC = """\
 program: loans
@@ -74,26 +75,31 @@ MANIFEST = Manifest(
     instances=FILE,
     reference=FILE,
     margin=0.3,
-    metrics={"instances": 9},
+    measured=Measured(data=Data(9)),
 )
 
 
 @pytest.mark.parametrize(
-    ("metrics", "margin", "told"),
+    ("measured", "margin", "told"),
     [
-        ({"retrained_accept": 0.93}, 0.3, ["margin: 0.3 above the threshold"]),
+        (Measured(margin=Margin(0.93)), 0.3, ["margin: 0.3 above the threshold"]),
         (
-            {"retrained_accept": 0.71},
+            Measured(served=Served(50, 0.4, up_to_a_point=0.125)),
+            0.0,
+            ["  12.5% have only options that work up to a point: `policy.overshoot: limit` tells them"],
+        ),
+        (
+            Measured(margin=Margin(0.71)),
             0.3,
             ["other rows of the data accept 71% of the options; the wanted 90% is reached by no margin"],
         ),
         (
-            {},
+            Measured(),
             0.0,
             ["margin: 0 above the threshold: it could not be measured, because no rejected person has an option"],
         ),
         (
-            {"rejected_sampled": 50, "without_option": 0.4, "without_option_at_threshold": 0.1, "many_changes": 0.2},
+            Measured(served=Served(50, 0.4, at_threshold=0.1, many_changes=0.2)),
             0.3,
             [
                 "of 50 rejected people of the data 40.0% have no option (10.0% without the margin); "
@@ -104,15 +110,15 @@ MANIFEST = Manifest(
             ],
         ),
         (
-            {"rejected_sampled": 50, "without_option": 0.4, "without_option_breaking": 0.38, "broken:le: a <= b": 611},
+            Measured(served=Served(50, 0.4, breaking=0.38), data=Data(9, broken={"le: a <= b": 611})),
             0.0,
             ["40.0% have no option\n611 rows of the data break le: a <= b: people like these", "leave it out of"],
         ),
     ],
 )
-def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_path, capsys, metrics, margin, told):
+def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_path, capsys, measured, margin, told):
     spec = parse_spec((SPEC.replace("[0, 99]", "[0, 99], mutable: up") + "policy: {objective: cost}\n").encode())
-    manifest = msgspec.structs.replace(MANIFEST, margin=margin, metrics={"instances": 9, **metrics})
+    manifest = msgspec.structs.replace(MANIFEST, margin=margin, measured=measured)
     print_model(manifest, spec, tmp_path)
     printed = capsys.readouterr().out
     assert all(line in printed for line in told), printed
@@ -120,8 +126,9 @@ def test_it_tells_who_gets_no_option_what_the_margin_reaches_and_what_to_do(tmp_
 
 def test_a_floor_of_the_lower_end_is_told_as_such_with_what_to_do(tmp_path, capsys):
     policy = "policy: {objective: cost, least_help: 0.6, least_help_of: lower_end, improvement_interval: 0.8}\n"
-    served = {"rejected_sampled": 50, "without_option": 0.7, "only_below_the_floor": 0.7, "just_above": 0.5}
-    manifest = msgspec.structs.replace(MANIFEST, margin=0.0, metrics=served)
+    quality = Quality(0.8, 0.8, 0.8, 0.2, 0.5, 0.5, 100, just_above=0.5)
+    measured = Measured(quality, served=Served(50, 0.7, below_floor=0.7))
+    manifest = msgspec.structs.replace(MANIFEST, margin=0.0, measured=measured)
     print_model(manifest, parse_spec((SPEC + policy).encode()), tmp_path)
     printed = " ".join(capsys.readouterr().out.split())
     assert "they are below `least_help: 0.6, least_help_of: lower_end`" in printed
@@ -138,8 +145,8 @@ def test_a_floor_of_the_lower_end_is_told_as_such_with_what_to_do(tmp_path, caps
 )
 def test_a_model_that_serves_nobody_is_told_as_a_warning_with_what_to_do(tmp_path, capsys, generator, told):
     text = SPEC.replace("[0, 99]", "[0, 99], mutable: up") + f"policy: {{generator: {generator}}}\n"
-    served = {"instances": 9, "rejected_sampled": 50, "without_option": 1.0}
-    print_model(msgspec.structs.replace(MANIFEST, margin=0.0, metrics=served), parse_spec(text.encode()), tmp_path)
+    manifest = msgspec.structs.replace(MANIFEST, margin=0.0, measured=Measured(data=Data(9), served=Served(50, 1.0)))
+    print_model(manifest, parse_spec(text.encode()), tmp_path)
     printed = capsys.readouterr()
     assert printed.err.startswith("warning: with this spec nobody is served; ")
     assert told in printed.err
@@ -178,7 +185,7 @@ def test_training_leaves_out_what_is_protected_unless_the_spec_lets_the_model_re
     assert "protected, and not read by the model: sex (`model: {may_read" in capsys.readouterr().out
     codec = FeatureCodec(load_spec(spec).spec)
     bundle = load_bundle(str(output / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
-    assert "protected:sex" not in bundle.manifest.metrics
+    assert not bundle.manifest.measured.protected
     X = codec.encode_many([{"income": income, "sex": "male"} for income in range(200)])
     changed = codec.encode_many([{"income": income, "sex": "female"} for income in range(200)])
     for model in (bundle.model, *bundle.retrains):
@@ -229,17 +236,17 @@ def told_of_sex(tmp_path, capsys, label):
     )
     train = ["train", str(data), "--spec", str(spec), "--estimator", "random_forest"]
     assert main([*train, "--output", str(tmp_path / "model")]) == 0
-    told, metrics = capsys.readouterr(), json.loads((tmp_path / "model" / "manifest.json").read_text())["metrics"]
+    told, manifest = capsys.readouterr(), json.loads((tmp_path / "model" / "manifest.json").read_text())
     assert "protected" not in told.out
-    return [line for line in told.err.splitlines() if "protects" in line], metrics
+    return [line for line in told.err.splitlines() if "protects" in line], manifest["measured"].get("protected", {})
 
 
 def test_training_warns_when_the_model_reads_what_is_protected(tmp_path, capsys):
-    told, metrics = told_of_sex(tmp_path, capsys, of_both)
-    assert metrics["protected:sex"] > 0.05
+    told, protected = told_of_sex(tmp_path, capsys, of_both)
+    assert protected["sex"] > 0.05
     assert told == [
         "warning: the model reads sex, which the spec protects or audits: another value of it alone changes "
-        f"{metrics['protected:sex']:.1%} of its decisions about people of the data"
+        f"{protected['sex']:.1%} of its decisions about people of the data"
     ]
 
 
@@ -264,5 +271,5 @@ def test_a_model_that_reads_nothing_of_it_is_not_told_of():
     assert protected_use(codec, lambda rows: rows[:, 0], X) == {}
     # Half of the others have another value, and it decides wherever incomes are between the two limits.
     read = protected_use(codec, lambda rows: np.clip(rows[:, 0] + 0.2 * rows[:, 1], 0, 1), X)
-    assert read == {"protected:sex": pytest.approx(0.5 * 0.2, abs=0.02)}
-    assert protected_use(codec, lambda rows: 0.6 + 0.1 * rows[:, 3], X) == {"protected:age": 0.0}
+    assert read == {"sex": pytest.approx(0.5 * 0.2, abs=0.02)}
+    assert protected_use(codec, lambda rows: 0.6 + 0.1 * rows[:, 3], X) == {"age": 0.0}

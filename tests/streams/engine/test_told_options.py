@@ -78,8 +78,8 @@ def test_whatever_is_done_more_is_accepted_as_far_as_the_option_says(tmp_path: P
 def test_who_has_only_options_below_the_floor_is_told_that_they_would_not_help(tmp_path: Path) -> None:
     _, _, answers, manifest = told(tmp_path, "objective: cost, margin: 0, least_help: 0.93, least_gain: 0.2")
     reasons = [answer.reason for answer in answers if isinstance(answer, NoRecourse)]
-    lost = manifest.metrics["only_below_the_floor"]
+    lost = manifest.measured.served.below_floor
     assert "would_not_help" in reasons
     assert len(answers) > len(reasons)
-    assert 0.0 < lost == manifest.metrics["without_option"]
+    assert 0.0 < lost == manifest.measured.served.without_option
     assert manifest.improvement is not UNSET

@@ -94,7 +94,7 @@ def test_it_is_measured_at_training_and_told_in_its_words(folder: Path, capsys: 
     manifest = msgspec.json.decode((folder / "model" / "manifest.json").read_bytes())
     options = [option for answer in program.suggest(PEOPLE) for option in answer.to_dict()["options"]]
     nearest = min(option["promise"]["distance"] for option in options)
-    assert nearest >= manifest["metrics"]["promise_least_distance"] > 0.0
+    assert nearest >= manifest["measured"]["promise"]["means"]["least_distance"] > 0.0
     assert main(["suggest", str(folder / "loans.csv"), "--spec", str(file)]) == 0
     assert "; holds while log odds fall by less than " in capsys.readouterr().out
 

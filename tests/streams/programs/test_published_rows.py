@@ -71,7 +71,7 @@ def test_rows_that_many_have_and_rows_that_may_be_published_are(tmp_path, copies
     text = FEATURES + COPIES + ("" if copies == FEWEST_ALIKE else PUBLISH)
     assert trained(tmp_path, text, copies) == 0
     program = assemble(load_program_spec(tmp_path / "spec.yaml"))
-    assert program.bundle.manifest.metrics["fewest_alike"] >= copies
+    assert program.bundle.manifest.measured.data.fewest_alike >= copies
     model = CurrentModel.of(program, program.bundle)
     poor = program.codec.encode_many([{"region": "north", "income": 5.0, "debts": 9}])
     own = {row.tobytes() for row in program.codec.encode_many(program.instances)}
@@ -85,7 +85,7 @@ def test_a_worker_does_not_start_with_a_model_that_does_not_say_how_many_rows_ar
     spec_of(tmp_path, FEATURES + COPIES)
     with pytest.raises(UsageError, match=r"^[^\n]*write `instances: \{publish: true\}` where everybody may read these"):
         assemble(load_program_spec(tmp_path / "spec.yaml"))
-    assert "nobody has counted" in (publishing_fault(load_program_spec(tmp_path / "spec.yaml").spec, {}) or "")
+    assert "nobody has counted" in (publishing_fault(load_program_spec(tmp_path / "spec.yaml").spec, None) or "")
 
 
 @pytest.mark.parametrize(("added", "code"), [("", 2), (PUBLISH, 0)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,13 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 from onward.schemas.table import LabelledRows, RawTable
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
+from onward.streams.programs.bundle.measured import Lasted, Lasting, Margin, Measured
 from onward.streams.review.evidence import Evidence
+from onward.streams.review.rules import Finding
 from onward.streams.review.rules.coherence import leaves_total
 from onward.streams.review.rules.columns import rows_told_apart, stands_apart
 from onward.streams.review.rules.directions import against_data
-from onward.streams.review.rules.lasting import dies, lasting_share
+from onward.streams.review.rules.lasting import dies
 from onward.streams.review.rules.options import doubles, up_to_a_point
 from onward.streams.review.rules.people import below_floor, far_from_label, third_outcomes, without_option
 from onward.streams.review.uses import uses
@@ -58,7 +60,7 @@ def evidence(
     answers: Sequence[Recourse | NoRecourse] = (),
     *,
     added: str = "",
-    metrics: Mapping[str, float] | None = None,
+    measured: Measured | None = None,
     labels: Sequence[bool] | None = None,
     approved: Sequence[bool] | None = None,
     people: Sequence[dict[str, Any]] = PEOPLE,
@@ -73,7 +75,7 @@ def evidence(
         features=(),
         model=FILE,
         instances=FILE,
-        metrics=dict(metrics or {}),
+        measured=measured or Measured(),
     )
     outcome = np.array(labels if labels is not None else [number % 2 for number in range(len(people))])
     raw = RawTable(Path("p.csv"), {name: [str(row[name]) for row in people] for name in people[0]}, range(len(people)))
@@ -212,39 +214,37 @@ def test_a_model_that_rejects_few_of_the_few_who_fail_is_told() -> None:
     assert not list(far_from_label(evidence(labels=fails, approved=[at >= 12 for at in range(ROWS)])))
 
 
-@pytest.mark.parametrize(
-    ("metrics", "lines"), [({}, 0), ({"retrained_accept": 0.95}, 0), ({"retrained_accept": 0.7}, 1)]
-)
-def test_options_that_few_retrained_models_accept_are_told(metrics: Mapping[str, float], lines: int) -> None:
-    assert len(list(dies(evidence(metrics=metrics)))) == lines
+@pytest.mark.parametrize(("accepted", "lines"), [(None, 0), (0.95, 0), (0.7, 1)])
+def test_options_that_few_retrained_models_accept_are_told(accepted: float | None, lines: int) -> None:
+    measured = Measured(margin=None if accepted is None else Margin(accepted))
+    assert len(list(dies(evidence(measured=measured)))) == lines
 
 
 def test_the_cheapest_rule_by_which_enough_options_last_is_named() -> None:
-    rules = {
+    facts = {
         "own": (0.7, 1.0),
         "bare": (0.99, 0.9),
         "policy.margin: 0.1": (0.8, 1.1),
         "policy.margin: 0.2": (0.92, 1.4),
         "p": (0.95, 1.2),
     }
-    metrics = {"retrained_accept": 0.95, "lasting:models": 20.0}
-    for rule, (share, cost) in rules.items():
-        metrics |= {f"lasting:{rule}:share": share, f"lasting:{rule}:relative": cost, f"lasting:{rule}:without": 0.2}
-    [found] = dies(evidence(metrics=metrics))
-    assert found.figure == 0.7
+
+    def found(**shares: float) -> list[Finding]:
+        rules = {rule: Lasted(shares.get(rule, share), 1.0, cost, 0.2) for rule, (share, cost) in facts.items()}
+        return list(dies(evidence(measured=Measured(margin=Margin(0.95), lasting=Lasting(20, 30, rules)))))
+
+    [finding] = found()
+    assert finding.figure == 0.7
     gives = "with `p` {}, at 1.20 times the cost, and 20% of the people have none"
-    assert found.text.endswith(f"accept 70% of the options: {gives.format('95%')}")
+    assert finding.text.endswith(f"accept 70% of the options: {gives.format('95%')}")
     for best, words in (
         (0.8, f": no rule that training tried reaches 90%: {gives.format('80%')}"),
         (0.6, ": no rule that training tried reaches 90%, or more than that"),
     ):
-        less = {
-            name: best if name.endswith(":share") and ":own:" not in name else value for name, value in metrics.items()
-        }
-        [found] = dies(evidence(metrics=less | {"lasting:p:share": best + 0.001}))
-        assert found.text.endswith(words)
-    assert lasting_share(metrics) == 0.7
-    assert not list(dies(evidence(metrics=metrics | {"lasting:own:share": 0.9})))
+        less = {rule: best for rule in facts if rule != "own"}
+        [finding] = found(**less | {"p": best + 0.001})
+        assert finding.text.endswith(words)
+    assert not found(own=0.9)
 
 
 def test_a_feature_of_every_option_of_somebody_is_their_only_way() -> None:

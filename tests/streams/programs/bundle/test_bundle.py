@@ -20,6 +20,7 @@ from onward.streams.errors import ModelError, UsageError
 from onward.streams.programs.bundle import model_files
 from onward.streams.programs.bundle.loader import ModelBundle, load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
+from onward.streams.programs.bundle.measured import Data, Measured
 from onward.streams.programs.bundle.writer import write_bundle
 
 SPEC = msgspec.convert(
@@ -62,7 +63,7 @@ def write(folder: Path, estimator=FOREST) -> Manifest:
         estimator=estimator,
         instances=INSTANCES,
         reference=INSTANCES[:1],
-        metrics={"accuracy": 0.75},
+        measured=Measured(data=Data(3)),
     )
 
 

@@ -143,7 +143,7 @@ def test_a_file_that_holds_no_retrains_is_refused(content: bytes, says: str) -> 
 def written(folder: Path, models: list[DecisionModel], **more: Any) -> Path:
     estimator = LogisticRegression().fit(X, Y)
     rows = [{"region": "north", "income": 50.0, "debts": 1}]
-    facts = {"version": "v1", "estimator": estimator, "instances": rows, "reference": rows, "metrics": {}}
+    facts = {"version": "v1", "estimator": estimator, "instances": rows, "reference": rows}
     write_bundle(folder, SPEC, CODEC.columns, **facts, retrains=models, **more)
     return folder
 

@@ -80,10 +80,10 @@ def test_rows_that_lack_a_value_are_not_asked():
 def test_a_slope_of_the_spec_that_the_data_contradict_is_told_with_both_numbers():
     x = np.arange(100.0)
     found = fitted([Effect("x", "y", slope=0.25)], x=x, y=-2 * x + np.sin(x))
-    [line] = doubts_in_words(found.metrics, found.effects)
+    [line] = doubts_in_words(found.doubts, found.effects)
     assert line.startswith("effect x -> y: the spec says a slope of 0.25, and in the data it is -2.001,")
     unsure = fitted([Effect("x", "y", slope=0.25)], x=x, y=np.sin(x * 17.0))
-    assert unsure.metrics == {}
+    assert unsure.doubts is None
 
 
 ROWS = np.arange(100.0)
@@ -118,7 +118,7 @@ def test_a_formula_that_few_rows_break_is_told_with_the_share_and_one_that_many_
     few, many = ratio.copy(), ratio.copy()
     few[5:8], many[5:12] = 9.0, 9.0
     found = fitted([], {"ratio": "a / b"}, a=a, b=b, ratio=few)
-    assert list(doubts_in_words(found.metrics, found.effects)) == [
+    assert list(doubts_in_words(found.doubts, found.effects)) == [
         "ratio: not what `computed` says in 3.0% of the rows: correct the formula or these rows",
         "ratio: `computed` is not defined in 1.0% of the rows, such as by a division by zero",
     ]
@@ -157,7 +157,7 @@ def test_a_trained_model_says_what_follows(tmp_path, capsys):
     assert f"(as the spec says, stops at {low:g} and {high:g})" in " ".join(told.out.split())
     assert told.out.count("effect") == 2
     assert ("effect monthly_income -> loan_amount: the spec says a slope of -0.5" in told.err) == bool(
-        [name for name in manifest.metrics if name.startswith("effect_against")]
+        manifest.measured.effects and manifest.measured.effects.against
     )
     # And so does the check of its spec, once there is a model.
     text = re.sub(r"(?m)^words:.*\n", "", SPEC.read_text())
@@ -169,5 +169,5 @@ def test_a_trained_model_says_what_follows(tmp_path, capsys):
     assert "years_in_job: nobody can change it, so nothing ever follows for savings" in told
     assert "its model knows no slope and deviation of years_in_job -> savings: train it again, or give both" in told
     assert ("effect monthly_income -> loan_amount: the spec says" in told) == bool(
-        [name for name in manifest.metrics if name.startswith("effect_against")]
+        manifest.measured.effects and manifest.measured.effects.against
     )

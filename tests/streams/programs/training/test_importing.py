@@ -89,7 +89,7 @@ def test_a_pipeline_with_its_own_encoding_scores_as_it_does(folder, pipeline, tm
     np.testing.assert_allclose(bundle.model.score(X), expected, rtol=0, atol=1e-5)
     assert keeps_rows_apart(bundle.model.score, X)
     assert (manifest.model.file, manifest.estimator) == ("model.onnx", "onnx")
-    assert manifest.metrics["held_out_rows"] == 400
+    assert manifest.measured.quality.held_out_rows == 400
     accepted = bundle.model.score(
         FeatureCodec(load_program_spec(folder / "loans.yaml").spec).encode_many(bundle.instances)
     )
@@ -161,7 +161,7 @@ def test_the_desired_class_is_the_value_of_the_label(folder, pipeline, tmp_path)
     content = exported(make_pipeline(*(step for _, step in pipeline[0].steps)).fit(people, answers))
     manifest, _ = import_bytes(folder, tmp_path / "made", content, "texts.yaml", "texts.csv")
     assert manifest.onnx.column == 0
-    assert manifest.metrics["roc_auc"] > 0.9
+    assert manifest.measured.quality.roc_auc > 0.9
     pipeline[0].fit(people, people["repaid"])
 
 

@@ -18,10 +18,11 @@ from onward.schemas.specfile import parse_spec
 from onward.schemas.table import read_table
 from onward.streams.cli import main
 from onward.streams.programs.bundle.loader import load_bundle
+from onward.streams.programs.bundle.measured import BARE, OWN, Measured
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training import margin
-from onward.streams.programs.training.lasting import BARE, OWN, PEOPLE, lasted
 from onward.streams.programs.training.margin import affordable_margin
+from onward.streams.programs.training.measures.lasting import PEOPLE
 from onward.streams.programs.training.offered import Offered, lasting_share
 from onward.streams.programs.training.resampled import JUDGES
 from onward.streams.programs.training.retrains import LASTING
@@ -73,17 +74,17 @@ def few_trees() -> Iterator[None]:
 
 def trained(
     folder: Path, rest: str, retrains: int | None = None, kind: EstimatorName = "random_forest"
-) -> tuple[ProgramSpec, dict[str, float]]:
+) -> tuple[ProgramSpec, Measured]:
     write_loans(folder / "loans.csv")
     (folder / "loan.yaml").write_text(SPEC + rest)
     loaded = load_program_spec(folder / "loan.yaml")
     manifest = train(folder / "loans.csv", loaded, folder / "model", estimator=kind, seed=0, retrains=retrains)
-    return loaded.spec, manifest.metrics
+    return loaded.spec, manifest.measured
 
 
 def test_what_training_says_is_what_the_models_say_of_the_answers(tmp_path: Path) -> None:
     # The retrains that certify a promise judge, and stand in the bundle.
-    spec, metrics = trained(tmp_path, PROMISE, 2 * JUDGES, "logistic_regression")
+    spec, measured = trained(tmp_path, PROMISE, 2 * JUDGES, "logistic_regression")
     table, codec = read_table(tmp_path / "loans.csv", spec), FeatureCodec(spec)
     bundle = load_bundle(str(tmp_path / "model" / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
     _, *unseen = split_rows(table.labels, tmp_path, np.random.RandomState(0))
@@ -99,12 +100,12 @@ def test_what_training_says_is_what_the_models_say_of_the_answers(tmp_path: Path
                 if judge.score(before)[0] <= 0.5:
                     pairs.append(judge.score(after)[0] > 0.5)
     assert len(pairs) > 20
-    assert lasted(metrics)[OWN].share == pytest.approx(np.mean(pairs))
+    assert measured.lasting.rules[OWN].share == pytest.approx(np.mean(pairs))
 
 
 def test_it_says_beside_its_own_rules_what_others_give_and_cost(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    _, metrics = trained(tmp_path, BY_COST)
-    found = lasted(metrics)
+    _, measured = trained(tmp_path, BY_COST)
+    found = measured.lasting.rules
     assert list(found)[:4] == [OWN, "policy.lasting: 0.9", "promise: {kind: retrains}", "policy.margin: 0.1"]
     assert found[OWN].relative == 1.0
     assert found["promise: {kind: retrains}"].share > found[OWN].share
@@ -120,7 +121,7 @@ def test_it_says_beside_its_own_rules_what_others_give_and_cost(tmp_path: Path, 
 
 def test_options_that_most_retrains_accept_are_told_instead_of_others_and_nobody_loses_theirs(tmp_path: Path) -> None:
     policy = "policy: {margin: 0, options: 3, window: {steps: 4}%s}\n"
-    spec, metrics = trained(tmp_path, policy % ", lasting: 0.9")
+    spec, measured = trained(tmp_path, policy % ", lasting: 0.9")
     codec = FeatureCodec(spec)
     bundle = load_bundle(str(tmp_path / "model" / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
     assert len(bundle.retrains) == LASTING
@@ -149,7 +150,7 @@ def test_options_that_most_retrains_accept_are_told_instead_of_others_and_nobody
     for own in map(shares, lasting):
         assert (own >= 0.9).all() or np.ptp(own) == 0.0
     assert np.mean(np.concatenate([*map(shares, plain)]) < 0.9) > 0.03
-    found = lasted(metrics)
+    found = measured.lasting.rules
     assert found[OWN].share > found[BARE].share
 
 
@@ -177,10 +178,10 @@ def test_where_options_are_to_help_a_measured_margin_is_the_affordable_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(margin, "affordable_margin", lambda unsaved, others, people: 0.05 if len(people) > 20 else 0.0)
-    _, metrics = trained(tmp_path, "policy: {margin: auto, window: {steps: 4}}\n", kind="logistic_regression")
+    _, measured = trained(tmp_path, "policy: {margin: auto, window: {steps: 4}}\n", kind="logistic_regression")
     assert json.loads((tmp_path / "model" / "manifest.json").read_text())["margin"] == 0.05
-    assert "retrained_accept" not in metrics
-    assert BARE in lasted(metrics)
+    assert measured.margin is None
+    assert BARE in measured.lasting.rules
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_retrains_change_nothing_else_of_a_model_but_its_version(folder: Path) -
         onward.train(folder / "loans.csv", file, output, estimator="logistic_regression", retrains=count)
         for output, count in ((plain, 0), (more, 6))
     ]
-    assert manifests[0].metrics == manifests[1].metrics
+    assert manifests[0].measured == manifests[1].measured
     assert manifests[0].version != manifests[1].version
     assert not (plain / "retrains.npz").exists()
     assert (plain / "instances.csv").read_bytes() == (more / "instances.csv").read_bytes()
@@ -172,11 +172,11 @@ def test_a_program_with_a_promise_is_trained_and_suggests_options_that_tell_it(
         assert option.promise is not None
         assert option.promise.keys() == numbers
         if "radius" in numbers:
-            assert option.promise["alpha_max"] > option.promise["radius"] == manifest.metrics["promise_radius"]
+            assert option.promise["alpha_max"] > option.promise["radius"] == manifest.measured.promise.means["radius"]
         else:
             assert 0.0 <= option.promise["bound"] < option.promise["share"] < 1.0
-    assert {name for name in manifest.metrics if name.startswith("promise_")} == {f"promise_{n}" for n in numbers}
-    assert manifest.metrics["without_option"] >= manifest.metrics["without_option_at_threshold"]
+    assert manifest.measured.promise.means.keys() == numbers
+    assert manifest.measured.served.without_option >= manifest.measured.served.at_threshold
 
 
 def test_a_model_without_the_retrains_that_its_promise_needs_is_refused(folder: Path) -> None:

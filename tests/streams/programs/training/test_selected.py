@@ -6,15 +6,18 @@ import csv
 import warnings
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import onward
 from onward.agents.choices import residual
 from onward.schemas.draft import draft_spec
 from onward.schemas.specfile import load_spec
+from onward.schemas.unlabelled import Unlabelled
 from onward.streams.programs.assembly import assemble
+from onward.streams.programs.bundle.measured import Measured, Quality
 from onward.streams.programs.program import Program
-from onward.streams.programs.selected_labels import APPROVED, OTHERS_APPROVED, selected_in_words
+from onward.streams.programs.selected_labels import selected_in_words
 from onward.tests.support.loans import reviewed_spec, write_loans
 
 READ = "label: {name: repaid, desired: 1, missing: unlabelled}"
@@ -71,8 +74,10 @@ def test_people_without_a_label_are_among_those_that_options_are_made_for(
     trained: tuple[Path, onward.Manifest, int],
 ) -> None:
     folder, manifest, count = trained
-    assert manifest.metrics["unlabelled_rows_read"] == count > 50
-    assert manifest.metrics[OTHERS_APPROVED] < manifest.metrics[APPROVED]
+    data = manifest.measured.data
+    assert data.unlabelled == Unlabelled(count, count, 0)
+    assert count > 50
+    assert data.approvals.unlabelled < data.approvals.labelled
     with (folder / "loans.csv").open(newline="") as stream:
         labelled = [float(row["income"]) for row in csv.DictReader(stream) if row["repaid"]]
     incomes = [row["income"] for row in program_of(folder / "loans.yaml").bundle.reference]
@@ -81,7 +86,7 @@ def test_people_without_a_label_are_among_those_that_options_are_made_for(
 
 def test_it_is_said_what_calibration_does_not_cover(trained: tuple[Path, onward.Manifest, int]) -> None:
     _, manifest, count = trained
-    [line] = selected_in_words(manifest.metrics)
+    [line] = selected_in_words(manifest.measured)
     assert line.startswith("labels seem to be of approved people only: the model approves ")
     assert f"of the {count} without one" in line
 
@@ -123,7 +128,7 @@ def test_rows_without_a_label_that_do_not_fit_are_left_out_and_counted(tmp_path:
     manifest, told = train(tmp_path, spec)
     assert f"{count} rows without a label are read" in told[0]
     assert told[0].endswith("; 1 more do not fit the spec and are left out")
-    assert manifest.metrics["unlabelled_rows_unusable"] == 1
+    assert manifest.measured.data.unlabelled.unusable == 1
 
 
 @pytest.mark.parametrize(
@@ -147,10 +152,10 @@ def test_labels_of_nobody_or_of_one_kind_are_refused_in_a_line(tmp_path: Path, k
 
 
 def test_labels_that_are_decisions_are_doubted() -> None:
-    metrics = {"accuracy": 1.0, "held_out_rows": 500.0, "approval_rate": 0.6, "desired_rate": 0.6}
-    [line] = selected_in_words(metrics)
+    quality = Quality(1.0, 1.0, 1.0, 0.0, approval_rate=0.6, desired_rate=0.6, held_out_rows=500)
+    [line] = selected_in_words(Measured(quality))
     assert "labels that record decisions" in line
-    assert not [*selected_in_words({**metrics, "accuracy": 0.9})]
+    assert not [*selected_in_words(Measured(msgspec.structs.replace(quality, accuracy=0.9)))]
 
 
 def test_a_draft_reads_rows_without_a_label_where_there_are_many(tmp_path: Path) -> None:

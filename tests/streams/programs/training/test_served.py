@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from onward.agents.promises import NoPromise
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import parse_spec
-from onward.streams.programs.training.served import PEOPLE, measure_served
+from onward.streams.programs.bundle.measured import Served
+from onward.streams.programs.training.measures.served import served
+from onward.streams.programs.training.sample import PEOPLE, Sample
 from onward.streams.programs.training.unsaved_program import unsaved_program
 
 FEATURES = [f"{{name: f{number}, type: integer, bounds: [0, 10], mutable: up}}" for number in range(6)]
@@ -17,20 +20,19 @@ SPEC = (
 
 def measured(score, margin, people, spec=SPEC):
     codec = FeatureCodec(parse_spec(spec.encode()))
-    return measure_served(codec.spec, unsaved_program(codec, score, [], []), margin, people)
+    return served(Sample.of(codec.spec, unsaved_program(codec, score, [], []), margin, NoPromise(), people))
 
 
 def test_shares_are_of_the_first_people_with_the_margin_and_without_it():
     # Whoever raises one of the first four features scores .55, and nobody more.
     people = np.tile(np.eye(10, 6), (PEOPLE // 10 + 1, 1))
-    served = measured(lambda X: np.where(X[:, 0:4].any(axis=1), 0.55, 0.2), 0.1, people)
-    assert served == {"rejected_sampled": PEOPLE, "without_option": 1.0, "without_option_at_threshold": 0.0}
+    found = measured(lambda X: np.where(X[:, 0:4].any(axis=1), 0.55, 0.2), 0.1, people)
+    assert found == Served(PEOPLE, 1.0, at_threshold=0.0)
 
 
 def test_options_with_many_changes_are_counted():
-    served = measured(lambda X: X.mean(axis=1) * 0.6, 0.0, np.zeros((3, 6)))
-    every = {f"only_way:f{number}": 1.0 for number in range(6)}
-    assert served == {"rejected_sampled": 3, "without_option": 0.0, "many_changes": 1.0, **every}
+    found = measured(lambda X: X.mean(axis=1) * 0.6, 0.0, np.zeros((3, 6)))
+    assert found == Served(3, 0.0, only_ways={f"f{number}": 1.0 for number in range(6)}, many_changes=1.0)
 
 
 @pytest.mark.parametrize("overshoot", ["limit", "refuse"])
@@ -39,20 +41,13 @@ def test_who_has_only_options_that_are_rejected_beyond_a_point_is_counted_where_
         return np.where((X[:, 0] > 0.4) & (X[:, 0] < 0.8), 0.9, 0.1)
 
     spec = SPEC.replace("cost}", f"cost, overshoot: {overshoot}}}")
-    served = measured(island, 0.0, np.array([[0.0] * 6, [0.0] * 6, [0.9] * 6]), spec)
+    found = measured(island, 0.0, np.array([[0.0] * 6, [0.0] * 6, [0.9] * 6]), spec)
     refused = overshoot == "refuse"
-    assert served["without_option"] == (1.0 if refused else pytest.approx(1 / 3))
-    assert served.get("only_up_to_a_point") == (pytest.approx(2 / 3) if refused else None)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.2])
-def test_nobody_rejected_is_nothing_to_say(margin):
-    assert measured(lambda X: X[:, 0], margin, np.zeros((0, 6))) == {}
+    assert found.without_option == (1.0 if refused else pytest.approx(1 / 3))
+    assert found.up_to_a_point == (pytest.approx(2 / 3) if refused else None)
 
 
 def test_people_of_a_program_with_limited_places_must_reach_the_threshold():
     limited = SPEC.replace("cost}", "cost, goal: capacity, window: {time: P9D}}")
     limited += "capacity: {places: 3, round: P1D}\n"
-    codec = FeatureCodec(parse_spec(limited.encode()))
-    served = measure_served(codec.spec, unsaved_program(codec, lambda X: X.mean(axis=1), [], []), 0.0, np.zeros((3, 6)))
-    assert served["without_option"] == 0.0
+    assert measured(lambda X: X.mean(axis=1), 0.0, np.zeros((3, 6)), limited).without_option == 0.0

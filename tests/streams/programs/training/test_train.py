@@ -41,10 +41,11 @@ def data(tmp_path_factory) -> Path:
 def test_a_trained_model_is_better_than_guessing_and_accepts_its_instances(data, tmp_path, estimator):
     """Half of the rows train it, a quarter is held out, and of the last quarter are its instances."""
     manifest = train(data, LOADED, tmp_path / "model", estimator=estimator, seed=0)
-    assert (manifest.metrics["training_rows"], manifest.metrics["held_out_rows"]) == (600, 300)
-    assert manifest.metrics["instances"] <= 300
-    assert manifest.metrics["roc_auc"] > 0.7
-    assert manifest.metrics["accuracy"] > manifest.metrics["desired_rate"]
+    quality = manifest.measured.quality
+    assert (quality.training_rows, quality.held_out_rows) == (600, 300)
+    assert manifest.measured.data.instances <= 300
+    assert quality.roc_auc > 0.7
+    assert quality.accuracy > quality.desired_rate
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert 0 < len(bundle.instances) <= LOADED.spec.candidates
     assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
@@ -57,8 +58,9 @@ def test_a_calibrated_model_keeps_the_order_of_people_and_says_probabilities(dat
     plain = train(data, LOADED, tmp_path / "plain", estimator=estimator, seed=0)
     manifest = train(data, LOADED, tmp_path / "model", estimator=estimator, seed=0, calibrate=True)
     assert manifest.version.startswith(f"calibrated-{estimator.replace('_', '-')}-")
-    assert manifest.metrics["roc_auc"] == pytest.approx(plain.metrics["roc_auc"], abs=1e-9)
-    assert manifest.metrics["brier_score"] < plain.metrics["brier_score"] + 0.005
+    calibrated, bare = manifest.measured.quality, plain.measured.quality
+    assert calibrated.roc_auc == pytest.approx(bare.roc_auc, abs=1e-9)
+    assert calibrated.brier_score < bare.brier_score + 0.005
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
 

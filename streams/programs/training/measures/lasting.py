@@ -13,20 +13,23 @@ import numpy as np
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from ....agents import promises
-from ....agents.promises import NoPromise, Promise
-from ....schemas.spec import ProgramSpec, PromiseTerms
-from ...advice import ACCEPTED
-from ..compositions import composition_faults
-from ..limited_places import closes_rounds
-from ..margin import goal_of, margin_of
-from ..model_fit import Asked, ModelFacts, misfit
-from ..models.scoring import score_of_options
-from ..promised import has_own_score, measured_promise
-from .margin import LEAST_SERVED
-from .offered import Offered, lasting_share, offered_to, relative_cost
-from .resampled import Samples
-from .unsaved_program import Floats, UnsavedProgram
+from .....agents import promises
+from .....agents.promises import NoPromise, Promise, whole_percent
+from .....schemas.spec import ProgramSpec, PromiseTerms
+from ....advice import ACCEPTED
+from ...bundle.manifest import Manifest
+from ...bundle.measured import BARE, OWN, Lasted, Lasting
+from ...compositions import composition_faults
+from ...limited_places import closes_rounds
+from ...margin import goal_of, margin_of
+from ...model_fit import Asked, ModelFacts, misfit
+from ...models.scoring import score_of_options
+from ...promised import has_own_score, measured_promise
+from ..margin import LEAST_SERVED
+from ..offered import Offered, lasting_share, offered_to, relative_cost
+from ..resampled import Samples
+from ..trained import Trained
+from ..unsaved_program import Floats, UnsavedProgram
 
 PEOPLE = 30
 """Rejected people who are looked at."""
@@ -36,49 +39,22 @@ LASTING_SHARE = 0.9
 """The ``policy.lasting`` that is tried, which drafts write."""
 CHOOSING = 8
 """The most models under which a promise that is tried searches options: the more, the longer it takes."""
-OWN, BARE = "own", "bare"
-"""The rules of the spec as it is, and none beyond the model's threshold. Others are named by their line of a spec."""
 MARGIN_RULE = "policy.margin:"
-FACTS = "lasting:"
-"""Begins the names of the metrics of a manifest that say this: a rule, and what of it, follow."""
-MODELS, ASKED = f"{FACTS}models", f"{FACTS}people"
 
 
-class Lasted(NamedTuple):
-    """What a rule gives and costs.
+def measure(trained: Trained) -> Lasting | None:
+    """What the program's options give and cost, and those by other rules.
 
-    ``share`` of the pairs of an option and a model that rejects its person, the model accepts the option. ``cost`` is
-    the mean cost of a person's options, ``relative`` that of the people who have some by the program's own rules too,
-    as a multiple of theirs, and ``without`` the share of people who have none.
+    The first rejected people are asked whom the model was not fitted on. None where none of these has an option, where
+    no judge rejects any who has one, and in programs with rounds, whose options are to win a place.
     """
-
-    share: float
-    cost: float
-    relative: float
-    without: float
-
-
-def measure_lasting(
-    spec: ProgramSpec,
-    unsaved: UnsavedProgram,
-    margin: float | UnsetType,
-    rejected: Floats,
-    samples: Samples,
-    promise: Promise | None = None,
-) -> dict[str, float]:
-    """The facts of a manifest: what the program's options give and cost, and those by other rules (``lasted``).
-
-    ``margin`` is the model's measured one and ``promise`` the spec's, which is measured. The first of the ``rejected``
-    people (n, D) are asked. Nothing where none of these has an option, where no judge rejects any who has one, and in
-    programs with rounds, whose options are to win a place.
-    """
-    people = rejected[:PEOPLE]
+    spec, samples, people = trained.spec, trained.samples, trained.unseen_rejected[:PEOPLE]
     if not len(people) or not samples.judges or closes_rounds(spec):
-        return {}
-    rules = _Rules(spec, unsaved, margin, people, samples)
-    own = rules.offered(spec, promise or NoPromise())
+        return None
+    rules = _Rules(spec, trained.program, trained.margin.margin, people, samples)
+    own = rules.offered(spec, trained.promise)
     if (share := rules.share(own)) is None:
-        return {}
+        return None
     found = {OWN: rules.lasted(own, share, own)}
     for rule, other, its in rules.others():
         offered = rules.offered(other, its)
@@ -86,14 +62,13 @@ def measure_lasting(
         if (share := rules.share(offered)) is not None:
             found[rule] = rules.lasted(offered, share, own)
     for size in MARGINS:
-        if unsaved.threshold + size >= 1.0 or _reached(found):
+        if rules.unsaved.threshold + size >= 1.0 or _reached(found):
             break
         offered = rules.offered(rules.with_margin(size), NoPromise())
         if (share := rules.share(offered)) is None:
             break
         found[f"{MARGIN_RULE} {size:g}"] = rules.lasted(offered, share, own)
-    facts = {f"{FACTS}{rule}:{name}": value for rule, each in found.items() for name, value in each._asdict().items()}
-    return facts | {MODELS: float(len(samples.judges)), ASKED: float(len(people))}
+    return Lasting(len(samples.judges), len(people), found)
 
 
 def _reached(found: Mapping[str, Lasted]) -> bool:
@@ -165,12 +140,31 @@ class _Rules(NamedTuple):
         return Lasted(share, float(offered.costs.mean()), relative_cost(offered, own), without)
 
 
-def lasted(metrics: Mapping[str, float]) -> dict[str, Lasted]:
-    """What training has measured of a model, by rule: ``OWN``, or the line of a spec. Empty where nothing was."""
-    rules = dict.fromkeys(name.removeprefix(FACTS).rpartition(":")[0] for name in metrics if name.startswith(FACTS))
-    return {rule: Lasted(*(metrics[f"{FACTS}{rule}:{name}"] for name in Lasted._fields)) for rule in rules if rule}
+def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
+    """How many options last, what other rules would give and cost, and what it would take where too few do."""
+    measured = manifest.measured.lasting
+    if measured is None:
+        return
+    found = dict(measured.rules)
+    own = found.pop(OWN)
+    yield (
+        f"options that last: models of other samples accept {whole_percent(own.share)}, of people whom they reject "
+        f"unchanged ({measured.models} models and {measured.people} people were asked)"
+    )
+    for rule, other in found.items():
+        name = "none of this: the bare threshold" if rule == BARE else f"`{rule}`"
+        yield f"  with {name}: {whole_percent(other.share)}{_price(other)}"
+    if own.share >= ACCEPTED:
+        return
+    enough = {rule: each for rule, each in found.items() if each.share >= ACCEPTED and rule != BARE}
+    if enough:
+        rule = min(enough, key=lambda each: enough[each].relative)
+        yield f"  {ACCEPTED:.0%} would take `{rule}`{_price(enough[rule])}"
+    else:
+        yield f"  {ACCEPTED:.0%} is reached by none of them: models of these data differ; more rows make them alike"
 
 
-def asked_of(metrics: Mapping[str, float]) -> tuple[int, int]:
-    """How many people, and models of other samples, were asked."""
-    return int(metrics.get(ASKED, 0)), int(metrics.get(MODELS, 0))
+def _price(lasted: Lasted) -> str:
+    """What a rule costs beside the spec's own."""
+    without = f", and {lasted.without:.0%} of the people have none" if lasted.without else ""
+    return f", at {lasted.relative:.2f} times the cost{without}"

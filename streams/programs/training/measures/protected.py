@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....agents.goals import accepted
-from ....schemas.encoding import FeatureCodec
+from .....agents.goals import accepted
+from .....schemas.encoding import FeatureCodec
+from ...bundle.measured import Measured
+from ..trained import Trained
 
 Floats = NDArray[np.float64]
 
-PREFIX = "protected:"
-"""Of the metrics' names: the feature follows."""
 PEOPLE = 1000
 SHIFTS = (1, 2, 3, 5, 8)
 """Everybody gets the value of the person so many rows before them."""
+
+
+def measure(trained: Trained) -> dict[str, float]:
+    """How many decisions a value of each protected feature alone would change, on the ``judged`` rows."""
+    return protected_use(trained.codec, trained.model.score, trained.table.X[trained.split.judged])
 
 
 def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Floats) -> dict[str, float]:
@@ -34,15 +39,14 @@ def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Flo
             scores = [score(np.where(columns, np.roll(people, shift, axis=0), people)) for shift in SHIFTS]
             if not all(np.array_equal(other, own, equal_nan=True) for other in scores):
                 changed = [accepted(other, spec.model.threshold) != approved for other in scores]
-                shares[PREFIX + feature.name] = float(np.mean(changed))
+                shares[feature.name] = float(np.mean(changed))
     return shares
 
 
-def protected_in_words(metrics: Mapping[str, float]) -> Iterator[str]:
+def in_words(measured: Measured) -> Iterator[str]:
     """A line for each feature that the model reads although the spec protects or audits it."""
-    for name, share in metrics.items():
-        if name.startswith(PREFIX):
-            yield (
-                f"the model reads {name.removeprefix(PREFIX)}, which the spec protects or audits: another value of it "
-                f"alone changes {share:.1%} of its decisions about people of the data"
-            )
+    for name, share in measured.protected.items():
+        yield (
+            f"the model reads {name}, which the spec protects or audits: another value of it alone changes {share:.1%} "
+            "of its decisions about people of the data"
+        )
