@@ -30,7 +30,7 @@ from onward.benchmarks import face
 from onward.benchmarks.arena.decisions import COLUMNS, IMMUTABLE, Decisions, draw
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.improvement.methods import TUNED, Method, methods, warm_up
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 RIVALS = {
     "vowpal wabbit cb_explore_adf": ("vowpal_wabbit", 1440.0),

@@ -1,7 +1,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = ("agents", "environments", "schemas", "streams")
+PRODUCT = ("agents", "environments", "schemas", "streams", "testing")
 """The folders in the wheel. Deployment, benchmarks, tests and the fault suite stay in the checkout."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -29,9 +29,9 @@ def test_the_product_does_not_import_what_stays_in_the_checkout() -> None:
     assert not [path for path in files if outside.search(path.read_text(encoding="utf-8"))]
 
 
-def imported() -> Iterator[str]:
+def imported(folders: Sequence[str] = PRODUCT) -> Iterator[str]:
     """The outermost package of every absolute import of the product."""
-    for path in (path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py")):
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -66,10 +66,25 @@ def imported_files(path: Path) -> Iterator[Path]:
 
 
 def test_only_the_commands_that_play_worlds_import_them() -> None:
-    others = [path for top in ("agents", "schemas", "streams") for path in (ROOT / top).rglob("*.py")]
+    others = [path for top in PRODUCT if top != "environments" for path in (ROOT / top).rglob("*.py")]
     worlds = ROOT / "environments"
     using = {path.name for path in others if any(worlds in found.parents for found in imported_files(path))}
     assert using == {"demo.py", "simulate.py", "train_rl.py"}
+
+
+def test_no_part_of_the_pipeline_imports_the_kit_for_tests() -> None:
+    kit, files = ROOT / "testing", [path for top in PRODUCT if top != "testing" for path in (ROOT / top).rglob("*.py")]
+    used = {found for path in (ROOT / "__init__.py", *files) for found in imported_files(path)}
+    assert used
+    assert not [path for path in used if kit in path.parents]
+
+
+def test_the_kit_for_tests_needs_nothing_that_only_tests_have() -> None:
+    dev = {canonicalize_name(Requirement(line).name) for line in PROJECT["project"]["optional-dependencies"]["dev"]}
+    names = metadata.packages_distributions()
+    used = {canonicalize_name(names[module][0]) for module in imported(("testing",)) if module in names}
+    assert used
+    assert not used & dev
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 MOST_WORDS_OF_A_PAGE = 1_500
-FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "tests")
+FOLDERS = ("agents", "benchmarks", "deploy", "environments", "schemas", "streams", "testing", "tests")
 
 
 def code(text: str) -> str:

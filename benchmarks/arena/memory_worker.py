@@ -25,7 +25,7 @@ from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.memory_broker import DiscardingBroker
+from onward.tests.support.discarding_broker import DiscardingBroker
 
 CHUNK = 500
 _GARBAGE_OBJECTS = 100_000

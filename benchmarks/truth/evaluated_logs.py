@@ -28,7 +28,8 @@ from onward.streams.replay.evaluation import PolicyEvaluator, with_choice, witho
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.program import build_program
 
 OPTIONS, MOVABLE = 3, 5
 CHOICES = ("posterior", "residual", "stages", "linucb", "protoar")

@@ -43,7 +43,7 @@ from onward.benchmarks.robustness.exact import RobustEllipsoid, RobustLinear, Ru
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
-from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.choice_artefacts import ARTEFACTS
 from onward.tests.support.random_programs import any_row, any_spec, draw, picks
 
 MANY = (0, 1, 5, 40, 70)

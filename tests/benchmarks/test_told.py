@@ -7,7 +7,7 @@ import numpy as np
 from onward.agents.candidates import Ranges
 from onward.benchmarks import face
 from onward.benchmarks.told import Args, further, told
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 
 def test_with_a_floor_and_an_end_nothing_breaks_and_nothing_is_below() -> None:

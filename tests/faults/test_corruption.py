@@ -10,8 +10,8 @@ import pytest
 
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.ledger.check import check_ledger
+from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.faults.suite.scenarios.corruption import flip
-from onward.tests.support.tape import MINUTE_MS, TIMED, tape
 
 
 @pytest.fixture(scope="module", params=[0, 3, 300])

@@ -19,7 +19,7 @@ from fuzz_inputs import FIELD, RECORD, Target
 from onward.streams.kafka.consume.batches import FetchedBatches
 from onward.streams.kafka.consume.read_budget import ReadBudget
 from onward.streams.kafka.consume.tolerant_records import _PartitionRecords
-from onward.tests.support.pipeline import START_MS
+from onward.testing.pipeline import START_MS
 from onward.tests.support.raw_batches import NO_NAME, batch
 
 HEAD = struct.Struct(">qiib")

@@ -14,7 +14,8 @@ from onward.schemas.events import Acted, Answer, Application, Decision, Erasure,
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type, kinds
 from onward.schemas.spec_document import document
-from onward.tests.support.pipeline import START_MS, build_program
+from onward.testing.pipeline import START_MS
+from onward.testing.program import build_program
 
 PERSON = {"region": "north", "income": 10.0, "debts": 4}
 PROGRAMS = {

@@ -23,7 +23,7 @@ from onward.streams.ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from onward.streams.ledger.checksum import with_checksum, without_checksum
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
-from onward.tests.support.pipeline import START_MS, Run, idle_tick
+from onward.testing.pipeline import START_MS, Run, idle_tick
 
 JOURNAL = TopicPartition("journal", 0)
 WAITING_LIMIT = 100

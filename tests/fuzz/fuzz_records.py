@@ -34,7 +34,8 @@ from onward.streams.metrics import Metrics
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import OutRecord, Record, TopicPartition
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Run, no_clock
 
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3

@@ -14,7 +14,7 @@ from onward.schemas.spec import ProgramSpec, Window
 from onward.schemas.spec_document import document
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.tests.support.tape import Tape
+from onward.testing.tape import Tape
 
 Change = Callable[[ProgramSpec], ProgramSpec]
 

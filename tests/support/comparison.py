@@ -1,4 +1,4 @@
-"""Comparison of two runs: ledgers as text, and output headers that do not depend on restarts."""
+"""Comparison of two runs: ledgers as text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
-
-from onward.streams.outputs.emission import ENGINE, GENERATION
-from onward.streams.records import Headers
 
 Dump = list[str]
 """A ledger's content, one line a row."""
@@ -56,8 +53,3 @@ def dump(ledger: Path) -> Dump:
 def _statement(line: str) -> str:
     """A table that was migrated has its columns on other lines than one that was created so."""
     return " ".join(line.split()) if line.startswith("CREATE ") else line
-
-
-def without_generation(headers: Headers) -> Headers:
-    """Drop the headers that count how often the writer was started, and say which engine it has."""
-    return tuple(header for header in headers if header[0] not in (GENERATION, ENGINE))

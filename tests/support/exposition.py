@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from onward.streams.metrics import Metrics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import Run, no_clock
-from onward.tests.support.tape import JOURNAL
+from onward.testing.pipeline import Run, no_clock
+from onward.testing.tape import JOURNAL
 
 
 class Exposition(NamedTuple):

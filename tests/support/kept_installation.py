@@ -23,9 +23,9 @@ from onward.streams.records import Record, TopicPartition
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender, no_clock
 from onward.tests.support.kept_ledger import PEOPLE, SINCE_10, story
-from onward.tests.support.memory_broker import MemoryBroker
-from onward.tests.support.pipeline import START_MS, Sender, no_clock
 
 KEPT = Path(__file__).parents[1] / "streams" / "ledger" / "migrations"
 SCHEMAS = (10, 11, 12, 13, 14, 15, 16)

@@ -36,7 +36,7 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import TopicPartition
-from onward.tests.support.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
 
 FEATURES = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,8 @@ from onward.streams.programs.announced_spec import spec_event
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.program import Program
+from onward.testing.program import FEATURES
 
-FEATURES: Sequence[Mapping[str, Any]] = (
-    {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none", "audit": True},
-    {"name": "income", "type": "continuous", "bounds": [0, 100], "unit": "kEUR"},
-    {"name": "debts", "type": "integer", "bounds": [0, 10], "mutable": "down"},
-)
 PICKED = {"objective": "cost", "choice": "emc", "generator": "search", "cost": "mixed", "options": 3, "samples": 60}
 """A policy that learns from which options people would take."""
 WEIGHTS = (

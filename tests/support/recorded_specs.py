@@ -32,8 +32,8 @@ from onward.streams.programs.policy_version import policy_version
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
+from onward.testing.pipeline import START_MS, Run, Sender, idle_tick
 from onward.tests.support.fixed_models import FEATURES, drawn_person, spec_text, write_model
-from onward.tests.support.pipeline import START_MS, Run, Sender, idle_tick
 
 RECORDED = Path(__file__).parents[1] / "streams" / "programs" / "recorded_specs.json"
 MINUTE_MS = 60_000

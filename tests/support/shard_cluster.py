@@ -22,10 +22,11 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.comparison import without_generation
-from onward.tests.support.memory_broker import MemoryBroker
-from onward.tests.support.pipeline import START_MS, Sender, build_program, no_clock
-from onward.tests.support.tape import POOR, TIMED, cases, rows
+from onward.testing.ledger import cases, rows
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender, no_clock, without_generation
+from onward.testing.program import build_program
+from onward.testing.tape import POOR, TIMED
 
 SHARDS, CADENCE = 4, 3
 TOPICS = Topics()

@@ -13,7 +13,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.improvement import OwnScore
 from onward.agents.objective import Objective
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 2, 2, 2, 2])

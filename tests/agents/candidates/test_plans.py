@@ -21,7 +21,7 @@ from onward.agents.costs.prior import prior_of
 from onward.agents.goals import Threshold
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
 STEP, LARGEST = 0.125, 0.25

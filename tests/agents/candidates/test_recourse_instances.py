@@ -12,7 +12,7 @@ from onward.agents.candidates import RecourseInstances, Space
 from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 GRID = [0.0, 0.25, 0.5, 1.0]
 FEATURE_OF = np.array([0, 1, 2, 2, 3])

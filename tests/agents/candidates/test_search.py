@@ -23,8 +23,8 @@ from onward.agents.promises import LpBall, WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.space import space_of
+from onward.testing.spaces import scaled_space
 from onward.tests.support.random_programs import any_row, any_spec, can_become
-from onward.tests.support.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
 STEP = 0.05

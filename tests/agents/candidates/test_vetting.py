@@ -28,9 +28,9 @@ from onward.agents.sigmoid import sigmoid
 from onward.schemas.encoding import FeatureCodec
 from onward.streams.programs.models.scoring import LogisticScore, splits_of
 from onward.streams.programs.space import space_of
+from onward.testing.spaces import scaled_space
 from onward.tests.agents.candidates.components.test_aimed import Linear
 from onward.tests.support.random_programs import any_row, any_spec
-from onward.tests.support.spaces import scaled_space
 
 
 def people_of(seed: int) -> tuple[FeatureCodec, np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onward.agents.choices import registry
-from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.choice_artefacts import ARTEFACTS
 from onward.tests.support.random_programs import can_become, draw, picks
 
 PEOPLE = 20

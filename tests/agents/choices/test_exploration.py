@@ -10,7 +10,7 @@ import pytest
 from onward.agents.choices import Choice, Exploration, Pick, Pull, registry
 from onward.agents.choices.exploration import force
 from onward.agents.options import OptionBatch, Options, Outlook
-from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.choice_artefacts import ARTEFACTS
 
 SHARE, WINDOW, CANDIDATES = 0.5, 10, 4
 POINTS = np.random.default_rng(0).random((CANDIDATES, 3))

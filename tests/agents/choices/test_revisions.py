@@ -9,7 +9,7 @@ import pytest
 
 from onward.agents.choices import Choice, Pull, registry
 from onward.agents.options import Options
-from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.choice_artefacts import ARTEFACTS
 
 STEPS, CANDIDATES, COLUMNS, WINDOW = 200, 400, 3, 10
 

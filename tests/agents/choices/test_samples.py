@@ -14,7 +14,7 @@ from onward.agents.choices.components.min_cost import expected_min_cost
 from onward.agents.costs import Columns, Lesson, MixedCost
 from onward.agents.objective import Objective
 from onward.agents.options import Options
-from onward.tests.support.choice_scripts import ARTEFACTS
+from onward.tests.support.choice_artefacts import ARTEFACTS
 
 FEATURES, OPTIONS = 4, 6
 COLUMNS = Columns(np.arange(FEATURES), np.ones(FEATURES, dtype=bool))

@@ -30,7 +30,8 @@ from onward.streams.programs.assembly import assemble_all
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import START_MS, MemoryBroker, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, no_clock
 
 
 class DelayedOutcome(NamedTuple):

@@ -26,9 +26,9 @@ from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.settings import BrokerSettings
 from onward.streams.snapshots.store import Snapshots
+from onward.testing.tape import DAY_MS, JOURNAL, TIMED, tape
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.raw_batches import NO_NAME, batch, send
-from onward.tests.support.tape import DAY_MS, JOURNAL, TIMED, tape
 
 NAME = "canary Zoë"
 KEYS = "--archive-key-command"

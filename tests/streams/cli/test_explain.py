@@ -21,10 +21,10 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
+from onward.testing.pipeline import Run
+from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.fixed_models import FEATURES, assembled, spec_text, write_model
 from onward.tests.support.installations import TOPICS
-from onward.tests.support.pipeline import Run
-from onward.tests.support.tape import MINUTE_MS, Tape
 
 PROTECTED_DEBTS = "debts, type: integer, bounds: [0, 10], mutable: none, protected: true"
 SPEC = "policy: {objective: cost, generator: search, choice: posterior, options: 1, window: {steps: 3}}"

@@ -20,8 +20,8 @@ from onward.streams.ledger.ledger import Ledger
 from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.bundle.loader import read_manifest
 from onward.streams.programs.spec_check import load_program_spec
+from onward.testing.pipeline import START_MS, Run
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
-from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.programs import features, write_programs
 from onward.tests.support.stricter_models import write_stricter
 

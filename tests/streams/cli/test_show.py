@@ -20,13 +20,13 @@ from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 from onward.streams.replay.history import Happening, History
+from onward.testing.pipeline import Run
+from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.questions import stories as asked
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, announcement, story
 from onward.tests.support.fixed_models import assembled
 from onward.tests.support.installations import TOPICS, Installation, read_events
-from onward.tests.support.pipeline import Run
-from onward.tests.support.tape import MINUTE_MS, Tape
 
 PROGRAM = "personal-loan-linucb"
 

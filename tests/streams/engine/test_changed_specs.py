@@ -23,6 +23,10 @@ from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
+from onward.testing.ledger import cases, rows
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
 from onward.tests.support.changed_specs import (
     CHANGES,
     announce,
@@ -33,8 +37,6 @@ from onward.tests.support.changed_specs import (
     spec_event,
 )
 from onward.tests.support.comparison import dump
-from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, cases, rows, tape
 
 SEARCH: Mapping[str, Any] = {
     "choice": "posterior",

@@ -17,14 +17,15 @@ from onward.schemas.events import Application, DeadLetter
 from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.program import Program
 from onward.streams.worker.stages import Stage
+from onward.testing.pipeline import Run
+from onward.testing.program import FEATURES, build_program
+from onward.testing.tape import MINUTE_MS, TIMED, Tape
 from onward.tests.streams.engine.promises.stories import PROMISE, promising, small_pieces
 from onward.tests.streams.engine.promises.stories import story as promising_story
 from onward.tests.streams.engine.questions.stories import asking
 from onward.tests.streams.engine.rounds.stories import limited
 from onward.tests.support.changed_specs import CHANGES, Change, announce, feature
 from onward.tests.support.comparison import dump
-from onward.tests.support.pipeline import FEATURES, Run, build_program
-from onward.tests.support.tape import MINUTE_MS, TIMED, Tape
 
 PEOPLE, CHANGES_TOLD, MINUTES = 20, 6, 600
 SEARCH: Mapping[str, Any] = {"policy": {"generator": "search", "options": 2}, "features": FEATURES, **TIMED}

@@ -16,8 +16,9 @@ from onward.streams.engine.rounds.forecast import success_of
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.checksum import without_checksum
+from onward.testing.ledger import rows
+from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.support.exposition import expose
-from onward.tests.support.tape import MINUTE_MS, TIMED, rows, tape
 
 TOLD = {"nu": 0.5}
 ASSUMED = {"assumed_nu": 0.5}

@@ -6,7 +6,7 @@ import gc
 from onward.streams.engine.fold import Fold
 from onward.streams.engine.selection import LookAhead
 from onward.streams.engine.timing.timers import TimerQueue
-from onward.tests.support.tape import tape
+from onward.testing.tape import tape
 
 
 def test_a_fold_leaves_no_cycles(tmp_path):

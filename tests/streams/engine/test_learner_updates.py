@@ -8,8 +8,9 @@ import pytest
 
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.ledger.checksum import without_checksum
-from onward.tests.support.pipeline import build_program
-from onward.tests.support.tape import MINUTE_MS, POOR, TIMED, rows, tape
+from onward.testing.ledger import rows
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS, POOR, TIMED, tape
 
 
 def learner(ledger):

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from onward.schemas.events import ModelDecision
 from onward.streams.topics import Topics
-from onward.tests.support.tape import MINUTE_MS, RICH, TIMED, tape
+from onward.testing.tape import MINUTE_MS, RICH, TIMED, tape
 
 
 def decisions(story):

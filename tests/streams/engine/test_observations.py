@@ -15,7 +15,7 @@ from onward.streams.engine.portion import Effects
 from onward.streams.histogram import bucket_name
 from onward.streams.metrics import Metrics
 from onward.streams.worker.processor_metrics import ProcessorMetrics
-from onward.tests.support.pipeline import no_clock
+from onward.testing.pipeline import no_clock
 
 ENGINE = Path(engine.__file__).parent
 

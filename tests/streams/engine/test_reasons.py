@@ -8,11 +8,11 @@ import msgspec
 from msgspec import UNSET
 
 from onward.schemas.events import ModelDecision, NoRecourse, Reason
+from onward.testing.pipeline import Run
+from onward.testing.program import FEATURES, build_program
+from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, limited
 from onward.tests.support.changed_specs import protected_and_read
-from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.programs import FEATURES
-from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, Tape
 
 TYPICAL = {"region": "south", "income": 80.0, "debts": 1}
 IMMOVABLE = tuple({**one, "mutable": "none"} for one in FEATURES)

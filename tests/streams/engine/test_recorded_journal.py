@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from onward.streams.records import Record
-from onward.tests.support.pipeline import Run, build_program
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
 
 HERE = Path(__file__).parent
 ADDED_SINCE = {

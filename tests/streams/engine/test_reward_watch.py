@@ -22,10 +22,11 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
+from onward.testing.ledger import rows
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.exposition import expose
 from onward.tests.support.loans import write_loans
-from onward.tests.support.pipeline import START_MS, Run
-from onward.tests.support.tape import MINUTE_MS, Tape, rows
 
 SPEC = """\
 program: loan

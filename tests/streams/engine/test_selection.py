@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from onward.schemas.events import Recourse
-from onward.tests.support.pipeline import Run
-from onward.tests.support.tape import POOR, RICH, tape
+from onward.testing.pipeline import Run
+from onward.testing.tape import POOR, RICH, tape
 
 STORIES = {
     "nothing": lambda tape: [tape.applies("early")],

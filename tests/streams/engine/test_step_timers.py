@@ -7,7 +7,7 @@ from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timing.timers import Timer
-from onward.tests.support.tape import tape
+from onward.testing.tape import tape
 
 
 class Audit(msgspec.Struct, frozen=True):

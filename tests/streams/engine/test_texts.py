@@ -11,11 +11,12 @@ from msgspec.structs import replace as replace_fields
 from onward.schemas.events import NoRecourse, Question, Recourse
 from onward.schemas.words.form import FeatureWords, LanguageWords, ValueKind
 from onward.streams.programs.spec_changes import changes
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS, POOR, TIMED, Tape
 from onward.tests.support.applicant_texts import faults
 from onward.tests.support.changed_specs import announce
-from onward.tests.support.pipeline import Run, build_program
 from onward.tests.support.programs import POLICIES
-from onward.tests.support.tape import MINUTE_MS, POOR, TIMED, Tape
 
 SEARCH = {"choice": "posterior", "policy": {"generator": "search", "options": 2}}
 ENGLISH = LanguageWords(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from onward.streams.engine.timing.watermark import Watermarks, required_topics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, RICH, TIMED, tape
+from onward.testing.tape import DAY_MS, MINUTE_MS, RICH, TIMED, tape
 
 REQUIRED = required_topics(Topics())
 sources = st.builds(

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from onward.schemas.headers import format_time
-from onward.tests.support.pipeline import START_MS, Run, build_program
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, cases, tape
+from onward.testing.ledger import cases
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.program import build_program
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRe
 from onward.schemas.kinds import kinds
 from onward.streams.ingest.validation import Limits, Validator
 from onward.streams.records import Record
-from onward.tests.support.pipeline import FEATURES, START_MS, Run, Sender, build_program, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.program import FEATURES, build_program
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
 DAY_MS = 24 * 60 * 60 * 1000

@@ -18,8 +18,10 @@ from onward.streams.ledger.summary import summaries
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, TIMED, tape
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender
+from onward.testing.program import build_program
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, tape
 
 HOUR_MS = 60 * MINUTE_MS
 FUTURE_MS = 300_000

@@ -15,7 +15,8 @@ from onward.streams.ingest.refusals import OVER_QUOTA
 from onward.streams.ingest.validation import Limits
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
-from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, no_clock
+from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.program import build_program
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
 TOO_RICH = {"region": "north", "income": 1e9, "debts": 4}

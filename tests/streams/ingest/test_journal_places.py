@@ -10,7 +10,9 @@ from onward.streams.journal.lines import read_entries
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender, no_clock
+from onward.testing.program import build_program
 
 
 def start(broker):

@@ -13,7 +13,8 @@ from onward.schemas.kinds import kinds
 from onward.schemas.normal_form import normal_form
 from onward.streams.ingest.validation import Limits, Validator
 from onward.streams.records import Record
-from onward.tests.support.pipeline import START_MS, build_program
+from onward.testing.pipeline import START_MS
+from onward.testing.program import build_program
 
 LIMIT = 262_144
 FACTOR = 100

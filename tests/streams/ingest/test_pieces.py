@@ -7,7 +7,9 @@ import pytest
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import MemoryBroker, build_program, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import no_clock
+from onward.testing.program import build_program
 
 ROUNDS = {"capacity": {"places": 1}, "policy": {"goal": "capacity", "options": 1}}
 

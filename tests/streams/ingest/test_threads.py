@@ -13,7 +13,9 @@ from onward.streams.ingest.validation import Validator
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender, no_clock
+from onward.testing.program import build_program
 
 LONG_SECONDS = 30
 

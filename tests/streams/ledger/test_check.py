@@ -16,8 +16,8 @@ from onward.streams.ledger import check
 from onward.streams.ledger.check import LedgerCheckError, check_copy, check_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.snapshots.store import SnapshotError, Snapshots
+from onward.testing.tape import JOURNAL
 from onward.tests.support.takeovers import Worker, write_journal
-from onward.tests.support.tape import JOURNAL
 
 
 @pytest.fixture

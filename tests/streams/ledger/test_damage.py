@@ -17,7 +17,10 @@ from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledger.file import DAMAGED_KEPT
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.snapshots.store import LIST_FILE, Snapshots
-from onward.tests.support.pipeline import MemoryBroker, build_program, dump
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.program import build_program
+from onward.testing.tape import JOURNAL, TIMED
+from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import (
     FIRST,
     SECOND,
@@ -31,7 +34,6 @@ from onward.tests.support.takeovers import (
     offsets,
     write_journal,
 )
-from onward.tests.support.tape import JOURNAL, TIMED
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

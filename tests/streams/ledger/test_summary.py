@@ -7,10 +7,11 @@ import pytest
 from onward.schemas.events import Application
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.summary import PromisesSummary, RoundsSummary, summaries
+from onward.testing.pipeline import START_MS, Run, Sender
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
-from onward.tests.support.pipeline import START_MS, Run, Sender, build_program
-from onward.tests.support.tape import MINUTE_MS
 
 
 async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from onward.streams.outputs.deduplicator import BEFORE_ALL, Classification, Dedu
 from onward.streams.outputs.emission import GENERATION, POSITION, OutputPosition
 from onward.streams.records import Record
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import no_clock
-from onward.tests.support.tape import JOURNAL, tape
+from onward.testing.pipeline import no_clock
+from onward.testing.tape import JOURNAL, tape
 
 
 def output(position, generation, value=b""):

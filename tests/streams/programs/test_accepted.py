@@ -13,8 +13,9 @@ from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.programs.accepted import AcceptedFile
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, no_clock
-from onward.tests.support.tape import JOURNAL
+from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.program import build_program
+from onward.testing.tape import JOURNAL
 
 pytestmark = pytest.mark.attack
 

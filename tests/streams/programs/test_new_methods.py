@@ -18,10 +18,10 @@ from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.policy_version import policy_version
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import RICH, tape
 from onward.tests.support.example_methods import example_methods
 from onward.tests.support.loans import reviewed_spec, write_loans
-from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import RICH, tape
 
 POLICY = {
     "generator": "one_feature",

@@ -17,10 +17,10 @@ from onward.streams.api.training import train
 from onward.streams.cli import main
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_check import load_program_spec
+from onward.testing.pipeline import Run
+from onward.testing.tape import DAY_MS, Tape
 from onward.tests.support.example_methods import example_methods
 from onward.tests.support.loans import reviewed_spec, write_loans
-from onward.tests.support.pipeline import Run
-from onward.tests.support.tape import DAY_MS, Tape
 
 PEOPLE = [{"income": income, "debts": debts, "region": "north"} for income in (20, 35, 45) for debts in (2, 5, 8)]
 

@@ -25,10 +25,11 @@ from onward.streams.programs.protected_reading import protected_fault
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory
+from onward.testing.pipeline import Run
+from onward.testing.program import IncomeModel
+from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.changed_specs import feature, spec_event
 from onward.tests.support.fixed_models import FEATURES, spec_text, write_model
-from onward.tests.support.pipeline import IncomeModel, Run
-from onward.tests.support.tape import MINUTE_MS, Tape
 
 PROTECTED = FEATURES.replace("family]}", "family], mutable: none, protected: true}")
 POLICY = "policy: {objective: cost, choice: posterior, generator: search}"

@@ -19,7 +19,7 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.published_rows import FEWEST_ALIKE, publishing_fault
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
-from onward.tests.support.pipeline import PLAIN
+from onward.testing.program import PLAIN
 
 pytestmark = pytest.mark.attack
 

@@ -20,8 +20,8 @@ from onward.streams.programs.bundle.manifest import MANIFEST, FeatureColumn
 from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.reasons import RejectionReasons, contributions_under
 from onward.streams.programs.spec_check import load_program_spec
+from onward.testing.spaces import Line
 from onward.tests.support.fixed_models import COLUMNS, WEIGHTS, drawn_person, spec_text, write_model
-from onward.tests.support.spaces import Line
 
 TYPICAL = {"region": "south", "income": 60, "debts": 2, "housing": "own", "training": "course"}
 POOR = {"region": "north", "income": 20, "debts": 7, "housing": "rent", "training": "none"}

@@ -13,8 +13,8 @@ from onward.streams.outputs.emission import Emission, encode_event, records_of
 from onward.streams.records import Record
 from onward.streams.replay.dead_letters import FoundLetter, read_letter, retried_id
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
 
 
 def letters(story: Tape) -> list[FoundLetter]:

@@ -20,10 +20,13 @@ from onward.streams.records import TopicPartition
 from onward.streams.replay.evaluation import PolicyEvaluator, check_alike, with_choice, without_exploration
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from onward.streams.topics import Topics
+from onward.testing.ledger import rows
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import Run
+from onward.testing.program import FEATURES, build_program
+from onward.testing.tape import MINUTE_MS, POOR, RICH, Tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
 from onward.tests.support.changed_specs import announce, feature
-from onward.tests.support.pipeline import FEATURES, MemoryBroker, Run, build_program
-from onward.tests.support.tape import MINUTE_MS, POOR, RICH, Tape, rows
 
 PEOPLE, SHARE = 40, 0.5
 JOURNAL = TopicPartition("journal", 0)

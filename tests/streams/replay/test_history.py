@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from onward.schemas.events import Application, Erasure, Outcome
 from onward.streams.records import TopicPartition
 from onward.streams.replay.history import History, _Places, state_of
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS
 from onward.tests.streams.engine.rounds.stories import story as rounds_story
-from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import MINUTE_MS, POOR, RICH, TIMED, tape
 
 
 def history(story, inputs=(), application="x", program=None):

@@ -7,8 +7,9 @@ import pytest
 from onward.schemas.events import Application, Outcome
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate
 from onward.streams.topics import Topics
-from onward.tests.support.pipeline import START_MS, Run, build_program
-from onward.tests.support.tape import JOURNAL, MINUTE_MS, POOR, TIMED, Tape
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.program import build_program
+from onward.testing.tape import JOURNAL, MINUTE_MS, POOR, TIMED, Tape
 
 
 def published_and_replayed(there, folder):

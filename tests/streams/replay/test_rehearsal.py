@@ -7,9 +7,10 @@ import pytest
 
 from onward.streams.replay.rehearsal import rehearse
 from onward.streams.replay.suggestions import suggest
+from onward.testing.pipeline import START_MS
+from onward.testing.program import build_program
 from onward.tests.agents.test_bounds import all_compiled
 from onward.tests.streams.engine.rounds.stories import limited
-from onward.tests.support.pipeline import START_MS, build_program
 
 PERSON = {"region": "south", "income": 7.0, "debts": 5}
 

@@ -11,10 +11,11 @@ from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory, specs_of_ledger
 from onward.streams.topics import Topics
+from onward.testing.ledger import rows
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.tape import JOURNAL, MINUTE_MS, Tape
 from onward.tests.support.changed_specs import CHANGES, announce, feature, policy, spec_event
-from onward.tests.support.pipeline import START_MS, Run
 from onward.tests.support.programs import write_programs
-from onward.tests.support.tape import JOURNAL, MINUTE_MS, Tape, rows
 
 POLICIES = {
     name: {"policy": {"choice": "posterior", "generator": "search"}, "shards": 1} for name in ("loan", "mortgage")

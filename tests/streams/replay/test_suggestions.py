@@ -7,9 +7,10 @@ import pytest
 from onward.streams.errors import ModelError, UsageError
 from onward.streams.replay import suggestions
 from onward.streams.replay.suggestions import suggest
+from onward.testing.pipeline import START_MS
+from onward.testing.program import FEATURES, IncomeModel, build_program
+from onward.testing.tape import tape
 from onward.tests.streams.engine.rounds.stories import limited
-from onward.tests.support.pipeline import FEATURES, START_MS, IncomeModel, build_program
-from onward.tests.support.tape import tape
 
 PEOPLE = {
     f"p{number}": {"region": "north" if number % 3 else "south", "income": 7.0 * number % 100, "debts": number % 10}

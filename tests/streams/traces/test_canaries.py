@@ -27,9 +27,9 @@ from onward.streams.traces.names import Names
 from onward.streams.traces.search import Retention, Trace, TraceSearch
 from onward.streams.traces.snapshots import snapshot_files
 from onward.streams.worker.stages import Stage
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, Tape
 from onward.tests.streams.engine.promises.stories import promising
-from onward.tests.support.pipeline import START_MS, Run
-from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, Tape
 
 CANARIES = range(20)
 OTHERS = range(15)

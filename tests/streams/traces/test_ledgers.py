@@ -16,7 +16,7 @@ from onward.schemas.events import Application
 from onward.streams.topics import Topics
 from onward.streams.traces.names import Names
 from onward.streams.traces.search import Retention, TraceSearch
-from onward.tests.support.tape import POOR, TIMED, tape
+from onward.testing.tape import POOR, TIMED, tape
 
 SEARCH_A_FILE = """
 import sys

@@ -18,7 +18,7 @@ from onward.streams.records import Record, UnreadBatch
 from onward.streams.topics import Topics
 from onward.streams.traces.names import UNSEARCHED, Names
 from onward.streams.traces.search import Retention, TraceSearch
-from onward.tests.support.tape import DAY_MS
+from onward.testing.tape import DAY_MS
 
 NAME = "p-9"
 ZEROS = bytes(40 << 20)

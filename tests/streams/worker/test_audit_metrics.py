@@ -12,10 +12,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.schemas.events import NoRecourse, Recourse
+from onward.testing.program import FEATURES
+from onward.testing.tape import MINUTE_MS, POOR, TIMED, Tape, tape
 from onward.tests.support.changed_specs import announce, feature
 from onward.tests.support.exposition import expose
-from onward.tests.support.pipeline import FEATURES
-from onward.tests.support.tape import MINUTE_MS, POOR, TIMED, Tape, tape
 
 AUDITED = [{**one, "mutable": "none", "audit": True} if one["name"] == "region" else dict(one) for one in FEATURES]
 FILLED = [{**one, "missing": "north"} if one["name"] == "region" else one for one in AUDITED]

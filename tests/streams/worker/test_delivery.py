@@ -14,8 +14,10 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program
-from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Run, Sender
+from onward.testing.program import build_program
+from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

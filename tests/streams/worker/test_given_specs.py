@@ -9,9 +9,9 @@ import pytest
 
 from onward.streams.errors import LedgerError
 from onward.streams.records import Record
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import MINUTE_MS, TIMED, Tape, tape
 from onward.tests.support.changed_specs import CHANGES, Change, announce, policy, spec_event
-from onward.tests.support.pipeline import START_MS
-from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
 
 NARROWER = CHANGES["a narrower bound"]
 UNHEARD = r"the spec of program 'loan' .* has not been announced: .*`onward specs announce FILE`"

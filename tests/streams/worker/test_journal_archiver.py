@@ -12,8 +12,8 @@ from onward.streams.archive.store import Archive, ArchiveError, SegmentFile
 from onward.streams.records import Record
 from onward.streams.worker.journal_archiver import MOST_SEGMENTS, JournalArchiver
 from onward.streams.worker.stages import ignore_stage
-from onward.tests.support.memory_broker import MemoryBroker
-from onward.tests.support.tape import DAY_MS, JOURNAL
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.tape import DAY_MS, JOURNAL
 
 NOW_MS = round(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
 

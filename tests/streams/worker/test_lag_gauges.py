@@ -7,8 +7,9 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.lag_gauges import LagGauges
-from onward.tests.support.memory_broker import MemoryBroker
-from onward.tests.support.pipeline import build_program, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import no_clock
+from onward.testing.program import build_program
 
 JOURNAL, INPUT = TopicPartition("journal", 1), TopicPartition("applications", 0)
 

@@ -8,9 +8,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.worker.promise_metrics import RESULTS
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story, promising, small_pieces, story
 from onward.tests.support.exposition import expose
-from onward.tests.support.pipeline import Run, build_program
 
 OWN = {
     f"onward_{name}"

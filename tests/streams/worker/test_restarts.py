@@ -21,8 +21,12 @@ from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import DELIVERY_STAGES
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Run, Sender, build_program, dump, no_clock
-from onward.tests.support.tape import JOURNAL, MINUTE_MS, TIMED, Tape, rows, tape
+from onward.testing.ledger import rows
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.program import build_program
+from onward.testing.tape import JOURNAL, MINUTE_MS, TIMED, Tape, tape
+from onward.tests.support.comparison import dump
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

@@ -7,10 +7,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore, PromisedScores
 from onward.streams.journal.entries import CaseKey
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.support.exposition import expose
-from onward.tests.support.pipeline import START_MS, Run, build_program
-from onward.tests.support.tape import MINUTE_MS
 
 LATENESS_MS = 5 * MINUTE_MS
 OWN = {

@@ -19,8 +19,12 @@ from onward.streams.metrics import Metrics
 from onward.streams.worker import partition_processor
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import Stage
-from onward.tests.support.pipeline import MemoryBroker, Run, build_program, dump, no_clock
-from onward.tests.support.tape import DAY_MS, JOURNAL, MINUTE_MS, RICH, TIMED, Tape, rows
+from onward.testing.ledger import rows
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import Run, no_clock
+from onward.testing.program import build_program
+from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, RICH, TIMED, Tape
+from onward.tests.support.comparison import dump
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

@@ -13,7 +13,9 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.tests.support.pipeline import START_MS, MemoryBroker, Sender, build_program, no_clock
+from onward.testing.memory_broker import MemoryBroker
+from onward.testing.pipeline import START_MS, Sender, no_clock
+from onward.testing.program import build_program
 
 JOURNAL = TopicPartition("journal", 0)
 RAISED = "the journal has 3 partitions now, and had 1 .*: begin again with another --topic-prefix"

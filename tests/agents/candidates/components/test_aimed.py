@@ -12,7 +12,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 NONE = np.zeros((0, 3))
 

@@ -25,7 +25,7 @@ from onward.agents.improvement import Improvement
 from onward.agents.objective import Floor, Objective
 from onward.agents.sigmoid import logit
 from onward.agents.trees import Tree, TreeSum, tree_sum
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 2, 2, 3, 4])

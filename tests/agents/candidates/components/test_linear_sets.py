@@ -16,7 +16,7 @@ from onward.agents.costs import L1
 from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
-from onward.tests.support.spaces import Line, scaled_space
+from onward.testing.spaces import Line, scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 3, 3, 3])

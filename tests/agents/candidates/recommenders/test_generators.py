@@ -18,7 +18,7 @@ from onward.agents.goals import Threshold
 from onward.agents.objective import Objective
 from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2
 from onward.streams.programs.models.scoring import LogisticScore
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 3, 4, 4])

@@ -21,7 +21,7 @@ from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
 from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2, Wachter
 from onward.streams.programs.models.scoring import LogisticScore
-from onward.tests.support.spaces import Line
+from onward.testing.spaces import Line
 
 Array = np.ndarray[Any, Any]
 FEATURES = 3

@@ -12,7 +12,7 @@ from onward.agents.candidates import Ranges
 from onward.agents.candidates.components.grid import Grid, every_target
 from onward.agents.promises import LpBall
 from onward.benchmarks.robustness.exact import RobustLinear, rules_of
-from onward.tests.support.spaces import scaled_space
+from onward.testing.spaces import scaled_space
 
 
 @settings(max_examples=40)

@@ -8,9 +8,9 @@ import pytest
 
 from onward.streams.cli.display.explanation import NO_ANSWER, NO_DECISION, NO_REASONS, NOT_OURS, Explanation, explain
 from onward.streams.replay.history import History
+from onward.testing.tape import MINUTE_MS, TIMED, Tape, tape
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
-from onward.tests.support.tape import MINUTE_MS, TIMED, Tape, tape
 
 
 def explanation(told: Tape, name: str) -> Explanation:

@@ -16,9 +16,9 @@ from onward.streams.engine.picks.population import Population
 from onward.streams.engine.sharing import increment as increments
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import record_decoder
+from onward.testing.ledger import rows
 from onward.tests.support.comparison import dump
 from onward.tests.support.shard_cluster import CADENCE, SHARDS, Cluster, bits, outputs, rebuilt
-from onward.tests.support.tape import rows
 
 POLICY: Mapping[str, Any] = {"generator": "search", "choice": "emc", "cost": "mixed", "options": 3, "samples": 60}
 MIDDLING = {"region": "north", "income": 60.0, "debts": 4}

@@ -21,8 +21,10 @@ from onward.streams.engine.promises.state import PromiseState
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
-from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.tape import MINUTE_MS, Tape, rows
+from onward.testing.ledger import rows
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS, Tape
 
 WEIGHTS, BIAS = np.array([0.0, 0.0, 6.0, -6.0]), -1.0
 STRICTER = {"v2": -1.05, "v3": -1.2, "v4": -1.8, "v5": -1.0}

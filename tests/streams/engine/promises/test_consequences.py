@@ -19,10 +19,11 @@ from onward.streams.journal.entries import CaseKey
 from onward.streams.programs.bundle.loader import ModelBundle
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
+from onward.testing.tape import Tape
 from onward.tests.streams.engine.promises.stories import HOUR_MS, PROMISE
 from onward.tests.streams.engine.test_consequences import EFFECT, FOLLOWS, PERSON, answer
-from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.tape import Tape
 
 Array = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import pytest
 
 from onward.streams.engine.promises.option_counts import OptionCounts, ResultCounts
 from onward.streams.ledger.open_options import program_ledgers
+from onward.testing.pipeline import START_MS
 from onward.tests.streams.engine.promises.stories import HOUR_MS, open_recourses, promising, score_of, story
-from onward.tests.support.pipeline import START_MS
 
 INCOMES = (20.0, 30.0, 30.0, 40.0, 55.0)
 

@@ -13,6 +13,7 @@ from onward.schemas.events import Application
 from onward.streams.engine.promises.promised_options import rows_of
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
+from onward.testing.ledger import rows
 from onward.tests.streams.engine.promises import stories
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
@@ -27,8 +28,7 @@ from onward.tests.streams.engine.promises.stories import (
     story,
 )
 from onward.tests.support.changed_specs import announce, feature, promise
-from onward.tests.support.pipeline import models_in
-from onward.tests.support.tape import rows
+from onward.tests.support.named_models import models_in
 
 
 @pytest.fixture

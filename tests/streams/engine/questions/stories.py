@@ -13,8 +13,9 @@ from onward.schemas.events import Model, Question
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.tests.support.pipeline import Run, build_program
-from onward.tests.support.tape import MINUTE_MS, Tape
+from onward.testing.pipeline import Run
+from onward.testing.program import build_program
+from onward.testing.tape import MINUTE_MS, Tape
 
 FEATURES = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},

@@ -18,9 +18,10 @@ from onward.schemas.events import Application, ModelDecision, PromiseChange, Rou
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.tests.support.pipeline import START_MS, Run, build_program
-from onward.tests.support.spaces import Line
-from onward.tests.support.tape import MINUTE_MS, Tape
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.program import build_program
+from onward.testing.spaces import Line
+from onward.testing.tape import MINUTE_MS, Tape
 
 Array = NDArray[np.float64]
 

@@ -12,6 +12,8 @@ import pytest
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
+from onward.testing.pipeline import Run
+from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
     LINE,
@@ -23,8 +25,6 @@ from onward.tests.streams.engine.rounds.stories import (
 )
 from onward.tests.support.comparison import dump
 from onward.tests.support.goal_policies import untrained
-from onward.tests.support.pipeline import Run
-from onward.tests.support.tape import MINUTE_MS
 
 PEOPLE, HOURS = 40, 8
 SEEDS = range(3)

@@ -24,6 +24,10 @@ from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
+from onward.testing.ledger import cases, rows
+from onward.testing.pipeline import START_MS, Run
+from onward.testing.spaces import Line
+from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
     LINE,
@@ -36,9 +40,7 @@ from onward.tests.streams.engine.rounds.stories import (
 )
 from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
-from onward.tests.support.pipeline import START_MS, Run, models_in
-from onward.tests.support.spaces import Line
-from onward.tests.support.tape import MINUTE_MS, cases, rows
+from onward.tests.support.named_models import models_in
 
 FIVE = 5 * MINUTE_MS
 FOUR = {"low": 25, "best": 45, "middle": 30, "good": 40}
@@ -359,7 +361,7 @@ def test_programs_whose_rounds_close_at_the_same_time_are_served_in_one_order_be
 
 
 def test_a_program_without_rounds_has_none(tmp_path):
-    from onward.tests.support.tape import tape as plain
+    from onward.testing.tape import tape as plain
 
     tape = plain(tmp_path)
     tape.send("rounds", announcement(1, 1), 0, "r")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at
-from onward.tests.support.tape import MINUTE_MS
 
 pytestmark = pytest.mark.attack
 

@@ -17,9 +17,9 @@ from onward.streams.kafka.produce.publisher import KafkaPublisher
 from onward.streams.metrics import Metrics
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.testing.program import build_program
 from onward.tests.support.bombs import SNAPPY_OF_4_GIB, SNAPPY_WITHOUT_END, batch_of, bomb, many_records
 from onward.tests.support.kafka_handlers import Recorder, until, working
-from onward.tests.support.pipeline import build_program
 from onward.tests.support.raw_batches import COMPRESSIONS, NO_NAME, batch, message_set, send
 
 NOW_MS = time.time_ns() // 1_000_000

@@ -35,7 +35,7 @@ from onward.streams.programs.bundle.retrains import dump_retrains, load_retrains
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.models.scoring import DecisionModel
 from onward.streams.programs.promised import promise_of
-from onward.tests.support.programs import FEATURES
+from onward.testing.program import FEATURES
 
 COLUMNS = 4
 RANDOM = np.random.default_rng(3)

@@ -17,8 +17,8 @@ from onward.agents.objective import Objective
 from onward.streams.cli import main
 from onward.streams.programs.training.margin import smallest_margin
 from onward.streams.programs.training.unsaved_program import UnsavedProgram
+from onward.testing.spaces import scaled_space
 from onward.tests.support.loans import write_loans
-from onward.tests.support.spaces import scaled_space
 
 PEOPLE = np.linspace(0.0, 0.45, 10)[:, np.newaxis] * [1.0, 0.0]
 GENERATOR = Search.build(

@@ -1,4 +1,4 @@
-"""Spaces of features that are scaled already, for tests of generators alone."""
+"""Spaces of features that are scaled already, for generators alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onward.agents.candidates import Mutable, Ranges, Space
+from ..agents.candidates import Mutable, Ranges, Space
 
 Array = np.ndarray[Any, Any]
 
@@ -21,6 +21,7 @@ class Line:
     bias: float
 
     def __call__(self, X: Array) -> Array:
+        """The scores of encoded rows (n, D), (n,)."""
         scores: Array = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
         return scores
 

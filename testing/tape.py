@@ -1,19 +1,16 @@
-"""A journal written event by event, for tests that determine the exact order of events."""
+"""A journal written event by event, where the exact order of events matters."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
-from onward.schemas.events import (
+from ..schemas.events import (
     Answer,
     Application,
     DeadLetter,
@@ -24,16 +21,15 @@ from onward.schemas.events import (
     Result,
     Reward,
 )
-from onward.schemas.events import Value as FeatureValue
-from onward.streams.engine.cases import Case
-from onward.streams.kafka.client import EventWriter
-from onward.streams.kafka.options import KafkaOptions
-from onward.streams.ledger.checksum import without_checksum
-from onward.streams.metrics import Metrics
-from onward.streams.records import Record, TopicPartition
-from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.streams.worker.stages import Stage
-from onward.tests.support.pipeline import START_MS, Run, Sender, build_program, idle_tick, no_clock
+from ..schemas.events import Value as FeatureValue
+from ..streams.kafka.client import EventWriter
+from ..streams.kafka.options import KafkaOptions
+from ..streams.metrics import Metrics
+from ..streams.records import Record, TopicPartition
+from ..streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from ..streams.worker.stages import Stage
+from .pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from .program import build_program
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
@@ -166,15 +162,3 @@ class Tape:
 def tape(tmp_path: Path, **program: Any) -> Tape:
     """Start a journal for one program, with options as of ``build_program``."""
     return Tape(Run({"loan": build_program(**program)}, tmp_path))
-
-
-def cases(ledger: Path) -> list[Case]:
-    """Return the cases at rest in a ledger."""
-    bodies = rows(ledger, "SELECT body FROM cases ORDER BY rowid")
-    return [msgspec.msgpack.decode(without_checksum(body), type=Case) for (body,) in bodies]
-
-
-def rows(ledger: Path, query: str) -> list[tuple[Any, ...]]:
-    """Run a query on a ledger."""
-    with closing(sqlite3.connect(ledger)) as db:
-        return db.execute(query).fetchall()

@@ -1,0 +1,22 @@
+"""The contract of choices as laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...agents.choices import Choice
+from . import construction, picks, rewards, state  # noqa: F401 -- each holds some of the laws
+from .learners import CHOICE as CHOICE
+from .learners import Learners as Learners
+
+
+def check_choice(
+    kind: type[Choice], *, artefacts: Mapping[str, Any] | None = None, seeds: Iterable[int] | None = None
+) -> None:
+    """Check every law of choices; raise ``ContractError`` at the first that is broken.
+
+    ``artefacts`` are examples of what the choice ``needs`` beside what programs give, which are its ``features``.
+    ``seeds`` are those of every law, by default as many as it needs.
+    """
+    CHOICE.hold(kind.name, Learners(kind, artefacts or {}), seeds)
