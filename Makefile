@@ -41,7 +41,8 @@ check: install
 types: install
 	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/onward
 	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --no-error-summary -p onward
-	cd build && MYPYPATH=mypy ../$(BIN)/mypy --config-file ../pyproject.toml --explicit-package-bases --no-error-summary \
+	cd build && MYPYPATH=mypy:../docs/examples/own ../$(BIN)/mypy --config-file ../pyproject.toml \
+		--explicit-package-bases --no-error-summary \
 		../docs/examples/*.py ../docs/examples/*/*.py
 
 # Tests wait for brokers and processes, so there are more of them at once than processors. Each process gets rows of

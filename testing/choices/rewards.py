@@ -7,7 +7,7 @@ import numpy as np
 from ...agents.choices import Pull
 from ..laws import refuses, require
 from .learners import CHOICE, Learners, apart, everything, grid, state_difference
-from .scripts import Life, drawn
+from .scripts import Life, Step, drawn
 
 REWARDS = (0.0, 0.5, 1.0)
 
@@ -108,25 +108,17 @@ def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: Learners, seed
 
 
 @CHOICE.law(draws=30)
-def a_pull_taken_back_teaches_nothing(learners: Learners, seed: int) -> None:
-    """Where rewards do not depend on lists of pulls, a pull that is taken back leaves what a learner knows as before.
-
-    Two learners take the same steps and learn the same rewards; one takes back another pull at first, one at last.
-    """
+def a_pull_taken_back_is_undone(learners: Learners, seed: int) -> None:
+    """After ``retract`` the arrays of ``per_arm`` are as if the person had had no options."""
     script = drawn(seed, fewest=1, strays=False)
-    one, other = (Life(learners.small(script.points)).live(script.steps) for _ in range(2))
-    if len(one.waiting) < 2:
-        return
-    first, *others = one.waiting
-    one.choice.retract(first)
-    for life in (one, other):
-        for pull in others:
-            life.choice.update(pull, REWARDS[pull.step % 3])
-    other.choice.retract(first)
-    states = one.choice.state(), other.choice.state()
-    for name, array in states[0].items():
-        close = np.allclose(array, states[1][name], rtol=1e-9, atol=1e-12)
-        require(close, f"the array {name} depends on whether step {first.step} is taken back first or last")
+    life, nobody = (Life(learners.small(script.points)) for _ in range(2))
+    for pull in life.live(script.steps).waiting:
+        life.choice.retract(pull)
+    nobody.live([Step(step.person, step.feasible[:0], step.execution[:0]) for step in script.steps])
+    states = life.choice.state(), nobody.choice.state()
+    for name in learners.kind.per_arm:
+        close = np.allclose(states[0][name], states[1][name], rtol=1e-9, atol=1e-12)
+        require(close, f"after {len(life.waiting)} pulls are taken back the array {name} is another")
 
 
 @CHOICE.law(draws=30)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from ...agents.choices import Choice
-from ..laws import refuses, require, same_arrays
+from ..laws import BreachError, refuses, require, same_arrays
 from .learners import CHOICE, SMALL, Learners, apart, everything, grid, state_difference
 from .scripts import LONGEST, Life, drawn
 
@@ -74,7 +74,7 @@ def memory_stops_growing(learners: Learners) -> None:
     for number in range(400):
         life.take(everything(5))
         life.choice.update(life.waiting.pop(0), float(number % 3 == 0)) if number > 5 else None
-        sizes.append(len(pickle.dumps(life.choice)))
+        sizes.append(len(pickle.dumps(vars(life.choice))))
     before, after = max(sizes[:200]), max(sizes[200:])
     require(after <= before + 100, f"it takes {before} bytes in 200 steps, and {after} in 400")
     most, state = 2 * SMALL["trees"] * SMALL["memory"], life.choice.state()
@@ -138,7 +138,10 @@ def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed:
     before = first.choice.state()
     points = np.concatenate([script.points, np.random.default_rng(added).random((added, script.points.shape[1]))])
     grown, own = learners.small(points), learners.small(points).state()
-    grown.adopt(before)
+    try:
+        grown.adopt(before)
+    except ValueError as error:
+        raise BreachError(f"it is refused ({error}): does `per_arm` name each array with a row an arm?") from error
     after = grown.state()
     for name, array in before.items():
         expected = np.concatenate([array, own[name][len(array) :]]) if name in grown.per_arm else array

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from onward.streams.programs.spec_check import ROOMS
 
-METHODS = Path(__file__).parents[2] / "docs" / "examples" / "methods"
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+METHODS, OWN = EXAMPLES / "methods", EXAMPLES / "own"
 NAMES = {
     ("policy", "choice"): "fewest_changes",
     ("policy", "improvement"): "one_regression",
@@ -20,14 +23,31 @@ NAMES = {
 }
 
 
+def module_of(file: Path) -> ModuleType:
+    """Run a file of the examples, which registers its method."""
+    spec = spec_from_file_location(f"{file.parent.name}.{file.stem}", file)
+    assert spec is not None, file
+    assert spec.loader is not None, file
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def method_of(file: Path) -> Any:
+    """The class of the method in a file of the examples, which no spec finds."""
+    module = module_of(file)
+    [(registry, method)] = [
+        (registry, one) for registry in ROOMS.values() for one in registry.values() if one.__module__ == module.__name__
+    ]
+    registry.discard(method.name)
+    return method
+
+
 @contextmanager
 def example_methods() -> Iterator[None]:
     """Register the methods, and take them out again."""
     for file in sorted(METHODS.glob("*.py")):
-        spec = spec_from_file_location(f"methods.{file.stem}", file)
-        assert spec is not None, file
-        assert spec.loader is not None, file
-        spec.loader.exec_module(module_from_spec(spec))
+        module_of(file)
     try:
         yield
     finally:

@@ -18,9 +18,9 @@ from onward.streams.metrics import Metrics
 from onward.streams.snapshots.store import Snapshot, Snapshots
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import Stage, ignore_stage
+from onward.testing.ledger import Dump, dump
 from onward.testing.pipeline import no_clock
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, TIMED, Tape, tape
-from onward.tests.support.comparison import Dump, dump
 
 FIRST, SECOND = 5, 9
 """Journal offsets at which the first worker takes snapshots."""

@@ -23,10 +23,9 @@ from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.streams.journal.entries import CaseKey
-from onward.testing.ledger import cases
+from onward.testing.ledger import cases, dump
 from onward.testing.pipeline import START_MS, Run
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
-from onward.tests.support.comparison import dump
 
 
 class Inquiry(msgspec.Struct, frozen=True):

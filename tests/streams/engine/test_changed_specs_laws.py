@@ -17,6 +17,7 @@ from onward.schemas.events import Application, DeadLetter
 from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.program import Program
 from onward.streams.worker.stages import Stage
+from onward.testing.ledger import dump
 from onward.testing.pipeline import Run
 from onward.testing.program import FEATURES, build_program
 from onward.testing.tape import MINUTE_MS, TIMED, Tape
@@ -25,7 +26,6 @@ from onward.tests.streams.engine.promises.stories import story as promising_stor
 from onward.tests.streams.engine.questions.stories import asking
 from onward.tests.streams.engine.rounds.stories import limited
 from onward.tests.support.changed_specs import CHANGES, Change, announce, feature
-from onward.tests.support.comparison import dump
 
 PEOPLE, CHANGES_TOLD, MINUTES = 20, 6, 600
 SEARCH: Mapping[str, Any] = {"policy": {"generator": "search", "options": 2}, "features": FEATURES, **TIMED}

@@ -6,11 +6,11 @@ import pytest
 
 from onward.agents.choices import registry
 from onward.schemas.events import Recourse
+from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import Run
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS, Tape
-from onward.tests.support.comparison import dump
 
 PEOPLE = 14
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from onward.schemas.events import Model, NoRecourse, Recourse
 from onward.streams.programs.program import Program
+from onward.testing.ledger import dump
 from onward.testing.program import build_program
 from onward.testing.tape import tape
-from onward.tests.support.comparison import dump
 
 
 class AcceptsOnlyTheRichest:

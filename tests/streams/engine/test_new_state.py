@@ -28,11 +28,10 @@ from onward.streams.replay.journal_replay import JournalReplay, ReplayedStep
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.topics import Topics
 from onward.streams.worker.stages import Stage
-from onward.testing.ledger import rows
+from onward.testing.ledger import dump, rows
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, MINUTE_MS, TIMED, Tape, tape
 from onward.tests.support.changed_specs import announce, policy
-from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import Worker
 
 # --- the room --------------------------------------------------------------------------------------------------------

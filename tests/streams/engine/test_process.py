@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.schemas.events import Application, Decision, NoRecourse, Outcome, Recourse, Reward
+from onward.testing.ledger import dump
 from onward.testing.pipeline import START_MS, Run, Sender, idle_tick
 from onward.testing.program import build_program
-from onward.tests.support.comparison import dump
 
 MINUTE_MS = 60_000
 WINDOW_MS = 30 * MINUTE_MS

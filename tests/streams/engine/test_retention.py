@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onward.testing.ledger import cases, rows
+from onward.testing.ledger import cases, dump, rows
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, tape
-from onward.tests.support.comparison import dump
 
 
 def test_the_same_ce_id_from_different_senders_is_no_repeat(tmp_path):

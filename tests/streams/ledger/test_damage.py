@@ -17,10 +17,10 @@ from onward.streams.errors import DamagedLedgerError, LedgerError
 from onward.streams.ledger.file import DAMAGED_KEPT
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.snapshots.store import LIST_FILE, Snapshots
+from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, TIMED
-from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import (
     FIRST,
     SECOND,

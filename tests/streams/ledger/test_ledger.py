@@ -13,11 +13,10 @@ from onward.streams.journal.entries import shard_of
 from onward.streams.ledger import states
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.topics import Topics
-from onward.testing.ledger import rows
+from onward.testing.ledger import dump, rows
 from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS
 from onward.tests.streams.engine.rounds.stories import story as rounds_story
-from onward.tests.support.comparison import dump
 from onward.tests.support.connections import closing_connections
 
 

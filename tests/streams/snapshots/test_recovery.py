@@ -12,8 +12,8 @@ import pytest
 from onward.streams.errors import BrokerError
 from onward.streams.ledger.check import check_ledger
 from onward.streams.snapshots.store import Snapshots
+from onward.testing.ledger import dump
 from onward.testing.pipeline import no_clock
-from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import (
     FIRST,
     SECOND,

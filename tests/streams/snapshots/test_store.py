@@ -17,9 +17,8 @@ from onward.streams.ledger.file import copy_ledger
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.snapshots.store import LIST_FILE, SnapshotError, Snapshots
-from onward.testing.ledger import rows
+from onward.testing.ledger import dump, rows
 from onward.testing.tape import JOURNAL
-from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import damage, files, offsets, take_snapshot, write_journal
 
 

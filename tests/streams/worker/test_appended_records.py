@@ -20,11 +20,11 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import UNKNOWN_OFFSET, Record
 from onward.streams.worker.appended_records import AppendedRecords
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import Run, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, Tape
-from onward.tests.support.comparison import dump
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

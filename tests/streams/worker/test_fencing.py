@@ -17,11 +17,11 @@ from onward.streams.snapshots.store import Snapshots
 from onward.streams.worker.lease import Lease
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import Stage
+from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import START_MS, Run, Sender, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, POOR, tape
-from onward.tests.support.comparison import dump
 from onward.tests.support.kafka_handlers import until
 
 pytestmark = pytest.mark.usefixtures("crashes")

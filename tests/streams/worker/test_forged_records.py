@@ -26,10 +26,10 @@ from onward.streams.replay.output_check import OutputCheck, PublishedOutputs
 from onward.streams.topics import DAY_MS, Topics
 from onward.streams.worker.line_sources import LineSources
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import START_MS, Sender, no_clock
 from onward.testing.program import build_program
-from onward.tests.support.comparison import dump
 
 TOPICS = Topics()
 JOURNAL = TopicPartition(TOPICS.journal, 0)

@@ -23,9 +23,9 @@ from onward.streams.replay.spec_history import SpecHistory
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.worker import journal_archiver
 from onward.streams.worker.stages import ARCHIVE_STAGES, CUT_STAGES, Stage
+from onward.testing.ledger import dump
 from onward.testing.pipeline import no_clock
 from onward.testing.tape import JOURNAL
-from onward.tests.support.comparison import dump
 from onward.tests.support.takeovers import FIRST, SECOND, Worker, damage, fold_uninterrupted, offsets, write_journal
 
 AGES_AGO_MS = 100 * 24 * 60 * 60 * 1000

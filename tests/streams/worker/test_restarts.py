@@ -21,12 +21,11 @@ from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import DELIVERY_STAGES
-from onward.testing.ledger import rows
+from onward.testing.ledger import dump, rows
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import START_MS, Run, Sender, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, MINUTE_MS, TIMED, Tape, tape
-from onward.tests.support.comparison import dump
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

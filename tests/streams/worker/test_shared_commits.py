@@ -19,12 +19,11 @@ from onward.streams.metrics import Metrics
 from onward.streams.worker import partition_processor
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import Stage
-from onward.testing.ledger import rows
+from onward.testing.ledger import dump, rows
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import Run, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, RICH, TIMED, Tape
-from onward.tests.support.comparison import dump
 
 pytestmark = pytest.mark.usefixtures("crashes")
 

@@ -14,8 +14,8 @@ import msgspec
 
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import Record
+from onward.testing.ledger import Dump
 from onward.testing.pipeline import without_generation
-from onward.tests.support.comparison import Dump
 
 Content = tuple[Any, ...]
 _MAX_NAMES = 5

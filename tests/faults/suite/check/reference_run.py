@@ -13,8 +13,8 @@ from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from onward.testing.ledger import Dump, LedgerPosition, dump
 from onward.testing.memory_broker import MemoryBroker
-from onward.tests.support.comparison import Dump, LedgerPosition, dump
 
 
 class _OutputsAlone(MemoryBroker):

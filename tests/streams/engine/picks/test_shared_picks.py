@@ -16,8 +16,7 @@ from onward.streams.engine.picks.population import Population
 from onward.streams.engine.sharing import increment as increments
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import record_decoder
-from onward.testing.ledger import rows
-from onward.tests.support.comparison import dump
+from onward.testing.ledger import dump, rows
 from onward.tests.support.shard_cluster import CADENCE, SHARDS, Cluster, bits, outputs, rebuilt
 
 POLICY: Mapping[str, Any] = {"generator": "search", "choice": "emc", "cost": "mixed", "options": 3, "samples": 60}

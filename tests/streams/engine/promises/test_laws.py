@@ -14,6 +14,7 @@ from onward.streams.engine.promises.option_counts import OptionCounts
 from onward.streams.engine.promises.promised_options import rows_of
 from onward.streams.ledger.open_options import program_ledgers
 from onward.streams.programs.models.scoring import LogisticScore
+from onward.testing.ledger import dump
 from onward.testing.pipeline import START_MS
 from onward.tests.streams.engine.promises.stories import (
     BIAS,
@@ -28,7 +29,6 @@ from onward.tests.streams.engine.promises.stories import (
     small_pieces,
     story,
 )
-from onward.tests.support.comparison import dump
 
 PEOPLE, HOURS = 40, 16
 PROGRAMS = {

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from onward.schemas.events import ModelDecision
+from onward.testing.ledger import dump
 from onward.tests.streams.engine.questions.stories import HOUR_MS, LATER, POOR, RICH, Story, asking, story
-from onward.tests.support.comparison import dump
 
 NAMES = "abcd"
 EVENTS = st.lists(

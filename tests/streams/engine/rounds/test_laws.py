@@ -12,6 +12,7 @@ import pytest
 from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
+from onward.testing.ledger import dump
 from onward.testing.pipeline import Run
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import (
@@ -23,7 +24,6 @@ from onward.tests.streams.engine.rounds.stories import (
     learned,
     story,
 )
-from onward.tests.support.comparison import dump
 from onward.tests.support.goal_policies import untrained
 
 PEOPLE, HOURS = 40, 8

@@ -11,11 +11,11 @@ from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.journal.entries import CaseKey
 from onward.streams.ledger.summary import summaries
+from onward.testing.ledger import dump
 from onward.testing.pipeline import Run
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
-from onward.tests.support.comparison import dump
 
 
 def test_another_applicant_who_names_an_application_does_not_come_back_with_its_promise(tmp_path):

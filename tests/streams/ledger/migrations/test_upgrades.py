@@ -19,7 +19,7 @@ from onward.streams.ledger.migrations import MIGRATIONS, migrate_ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.outputs.emission import ENGINE, OutputPosition
 from onward.streams.snapshots.store import Snapshots
-from onward.tests.support.comparison import ledger_position
+from onward.testing.ledger import ledger_position
 from onward.tests.support.kept_installation import JOURNAL, SCHEMAS, KeptInstallation, answered, closed, run
 
 
