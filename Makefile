@@ -215,10 +215,11 @@ bench-inspire: install ## options for people whose preferences nobody knows: mak
 bench-%: install ## run one benchmark: make bench-NAME; its rows go to build/benchmarks/NAME.json
 	$(BIN)/python -m onward.benchmarks.$* --json build/benchmarks/$*.json
 
-generate: install ## write what is made from the code: the board, the schemas and the tables of docs
+generate: install ## write what is made from the code: the board, the schemas, the tables of docs and the recorded picks
 	$(BIN)/python -m onward.deploy.grafana.board
 	$(BIN)/python -m onward.deploy.generate.schemas
 	$(BIN)/python -m onward.deploy.generate.page_tables
+	$(BIN)/python -m onward.tests.support.recorded_picks
 
 fmt: install ## format and mend what ruff can
 	$(BIN)/ruff format .

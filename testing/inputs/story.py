@@ -33,13 +33,18 @@ class Played(NamedTuple):
     ledger: Dump
     refused: list[str]
 
+    @property
+    def events(self) -> dict[str, list[bytes]]:
+        """The published events by topic, without their positions in the journal."""
+        return {topic: [value for _, value, *_ in records] for topic, records in self.outputs.items()}
+
 
 @dataclass(frozen=True)
 class Input:
     """An event of a kind, and a story that it is part of: what happens ``before`` it, and the program that gets it."""
 
     event: Any
-    before: Callable[[Tape], None]
+    before: Callable[[Tape, Any], None]
     program: Mapping[str, Any]
 
     @property
@@ -65,7 +70,7 @@ class Input:
             if came_first or alone:
                 self.comes(tape, 0)
             if not alone:
-                self.before(tape)
+                self.before(tape, self.event)
             for ms in () if came_first or alone else (MINUTE_MS, *repeats):
                 self.comes(tape, ms)
             return played(tape)
