@@ -1,6 +1,5 @@
 """The steps of docs/how-to/add-a-method.md, run in order in a checkout, with a program of the example's methods."""
 
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from onward.tests.support.loans import reviewed_spec, write_loans
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how-to" / "add-a-method.md").read_text(encoding="utf-8")
-METHODS = ("one_feature", "margin", "fewest_changes", "feature_count", "distance", "one_regression")
 
 
 def blocks(language: str) -> list[str]:
@@ -22,7 +20,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with what the page names: the tests, the examples, a model, and a spec with the page's policy."""
+    """A folder with what the page names: the examples, a model, and a spec with the page's policy."""
     write_loans(tmp_path / "loans.csv")
     spec = tmp_path / "loans.yaml"
     spec.write_text(reviewed_spec())
@@ -30,22 +28,16 @@ def checkout(tmp_path: Path) -> Path:
     assert main([*train, "--estimator", "logistic_regression"]) == 0
     (policy,) = blocks("yaml")
     spec.write_text(re.sub(r"^policy: .*\n", policy, reviewed_spec(), flags=re.MULTILINE))
-    (launcher,) = blocks("python")
-    (tmp_path / launcher.splitlines()[0].removeprefix("# ")).write_text(launcher)
-    for name in ("docs", "tests", "pyproject.toml"):
-        (tmp_path / name).symlink_to(ROOT / name)
+    for file in blocks("python"):
+        (tmp_path / file.splitlines()[0].removeprefix("# ")).write_text(file)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     return tmp_path
 
 
-def test_the_example_passes_the_contract_tests_and_answers_people(checkout: Path) -> None:
-    environment = os.environ | {"PYTEST_ADDOPTS": "-vv -p no:cacheprovider"}
-    done = subprocess.run(
-        ["bash", "-euc", "".join(blocks("sh"))], cwd=checkout, env=environment, capture_output=True, text=True
-    )
+def test_the_example_keeps_the_contracts_and_answers_people(checkout: Path) -> None:
+    done = subprocess.run(["bash", "-euc", "".join(blocks("sh"))], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    for method in METHODS:
-        assert re.search(rf"::test_\w+\[{method}\b.*PASSED", done.stdout), method
     assert re.search(
         r"^\d+: 1 way forward until .*\n  1\. raise income from \d+ to 100 kEUR ", done.stdout, re.MULTILINE
     )

@@ -102,6 +102,21 @@ class Choice(Equipped, ABC):
     picks and the same state. A parameter is a keyword of the constructor, declared once, as
     ``name: Annotated[float, Interval(...)] = default``.
 
+    ``onward.testing.check_choice`` checks all that is said here. What a choice declares about itself:
+
+    =========================  =========================================================================================
+    ``name``, ``learns``       always
+    ``per_arm``                where its state has arrays with a row an arm
+    ``of_arms_alone``          where its state has arrays that follow from ``points``, such as a hash of them
+    ``variable_length``        where its state has arrays that grow; a parameter ``memory`` limits them
+    ``fixed_parameters``       where the size or meaning of its state depends on a parameter
+    ``additive``               where shards may share what they have learned; without it each learns alone
+    ``ignores_zero_reward``    where a reward of 0 changes nothing
+    ``needs``                  where it takes the number of ``features``, or what only its own caller gives
+    ``reads_outlook``          False where it does not look at the options' outlook
+    ``revision``               1; one more with each version that picks otherwise
+    =========================  =========================================================================================
+
     Parameters
     ----------
     points

@@ -37,7 +37,7 @@ class Cost(Parametrised, ABC):
 
     Costs are not negative, and 0 where nothing changes. A person's row does not depend on the others in the batch, to
     the last bit. A parameter is a keyword of ``build``, declared once, as
-    ``name: Annotated[float, Interval(...)] = default``, in the constructor.
+    ``name: Annotated[float, Interval(...)] = default``, in the constructor. ``onward.testing.check_cost`` checks it.
     """
 
     name: ClassVar[str]

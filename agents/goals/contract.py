@@ -13,7 +13,7 @@ from ..scores import FEWEST_DIGITS, rounded_down
 
 
 class Goal(Parametrised, ABC):
-    """The score that leads to a yes.
+    """The score that leads to a yes: never one that the model rejects. ``onward.testing.check_goal`` checks it.
 
     Its own parameters are keywords of the constructor, declared as ``Parametrised`` says.
 

@@ -46,7 +46,10 @@ class Improvement(ABC):
 
 
 class TrainedImprovement(Improvement):
-    """An estimate that is fitted with a model, and kept beside it as plain arrays."""
+    """An estimate that is fitted with a model, and kept beside it as plain arrays.
+
+    ``onward.testing.check_improvement`` checks that it is restored bit for bit, and that what labels follow helps.
+    """
 
     name: ClassVar[str]
     """What ``policy.improvement`` and a model's manifest call it."""

@@ -31,8 +31,10 @@ class Promise(Equipped, ABC):
         promise.distance(score, later)             # how far a new model is: who need not be asked about it
         promise.in_words(numbers)                  # what a person reads of them
 
-    A promise is deterministic. Its parameters are declared as ``Parametrised`` says. A program spec gives ``norm``,
-    ``radius`` and ``quantile`` in ``promise`` itself, and those of other names in ``promise.parameters``.
+    A promise is deterministic, and ``onward.testing.check_promise`` checks it. Of its numbers a ``margin`` is not
+    negative where it is kept, and a ``share`` is above one half. Its parameters are declared as ``Parametrised``
+    says. A program spec gives ``norm``, ``radius`` and ``quantile`` in ``promise`` itself, and those of other names
+    in ``promise.parameters``.
     """
 
     name: ClassVar[str]

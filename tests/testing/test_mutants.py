@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import onward.testing
 from onward.agents.candidates import CandidateGenerator, Proposals
 from onward.agents.choices import Choice, Pick
 from onward.agents.goals import Threshold
@@ -320,6 +321,14 @@ def test_a_broken_method_breaks_its_law(check, law, subject, mutant):
 )
 def test_the_method_that_the_broken_ones_come_from_keeps_them(check, method):
     check(method)
+
+
+def test_the_names_of_the_kit():
+    checks = {name for name in vars(onward.testing) if name.startswith("check_")}
+    assert checks == {
+        f"check_{room}" for room in ["choice", "cost", "generator", "goal", "improvement", "input", "promise"]
+    }
+    assert {"ContractError", "MemoryBroker", "Tape", "build_program"} <= vars(onward.testing).keys()
 
 
 def test_the_error_of_a_method_is_told_with_the_law(monkeypatch):

@@ -24,6 +24,7 @@ from onward.streams.replay.history import History
 from onward.streams.worker.stages import Stage
 from onward.testing.ledger import cases
 from onward.testing.tape import MINUTE_MS, TIMED, tape
+from onward.tests.support.example_methods import OWN
 from onward.tests.support.forked_process import ForkedProcess, script
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-input.md"
@@ -35,11 +36,13 @@ class CrashError(Exception):
 
 
 def page_code() -> tuple[str, str]:
-    """The code of the page's module, and of the file that runs the command with it."""
+    """The code of the module, which is that of the page, and of the file that runs the command with it."""
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     *module, launcher = blocks
     assert launcher.startswith(f"# {LAUNCHER}.py\n")
-    return "\n".join(module), launcher
+    code = (OWN / f"{MODULE}.py").read_text(encoding="utf-8")
+    assert not [block for block in module if block not in code]
+    return code, launcher
 
 
 @pytest.fixture
