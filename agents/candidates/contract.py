@@ -134,8 +134,8 @@ class CandidateGenerator(Parametrised, ABC):
     A generator is deterministic. It never proposes a target that the rules forbid. A person's options do not depend on
     the others in the batch. A parameter is a keyword of the constructor, declared once, as
     ``name: Annotated[float, Interval(...)] = default``. ``onward.testing.check_generator`` checks it: for a
-    person of 51 features a generator scores at most some 15,000 rows, and no two options change the same features unless
-    it ``copies_instances``.
+    person of 51 features a generator scores at most some 15,000 rows, and no two options change the same features. Only
+    one that ``copies_instances`` may propose such options.
     """
 
     name: ClassVar[str]
