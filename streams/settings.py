@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_v
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, CliPositionalArg, NoDecode, SettingsConfigDict
 
+from . import worker_defaults as defaults
 from .programs.load_limits import LoadLimits
 
 
@@ -137,7 +138,7 @@ class TopicSettings(BrokerSettings):
 class StatusSettings(BrokerSettings):
     """Settings of ``onward status``."""
 
-    group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
+    group: str = Field(defaults.GROUP, min_length=1, description="Consumer group of the workers.")
     state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
 
@@ -199,7 +200,7 @@ class RetrySettings(DeadLetterSettings):
         description="Send with the time of the retry as event time, so that windows begin now; else each record keeps "
         "its own.",
     )
-    group: str = Field("onward", min_length=1, description="Consumer group of the workers.")
+    group: str = Field(defaults.GROUP, min_length=1, description="Consumer group of the workers.")
     patience_seconds: float = Field(
         60, gt=0, le=86_400, description="Longest wait until the workers have read applications, before decisions."
     )
@@ -232,27 +233,37 @@ class WorkerSettings(BrokerSettings):
 
     spec: Paths = Field(min_length=1, description="Program specs (YAML); repeat the flag or separate by commas.")
     state_dir: Path = Field(description="Folder of the ledgers, one SQLite file a journal partition.")
-    group: str = Field("onward", min_length=1, description="Consumer group; workers of one group share the partitions.")
+    group: str = Field(
+        defaults.GROUP, min_length=1, description="Consumer group; workers of one group share the partitions."
+    )
     group_instance_id: str | None = Field(
         None, min_length=1, description="Stable name of this worker: a quick restart then moves no partition."
     )
     session_timeout_seconds: float = Field(
-        10, ge=6, le=1800, description="Time without a heartbeat after which the group reassigns a worker's partitions."
+        defaults.SESSION_TIMEOUT_SECONDS,
+        ge=6,
+        le=1800,
+        description="Time without a heartbeat after which the group reassigns a worker's partitions.",
     )
     fetch_wait_seconds: float = Field(
-        0.1, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
+        defaults.FETCH_WAIT_SECONDS, ge=0.001, le=30, description="Longest wait of a fetch that finds nothing new."
     )
     fetch_pause_seconds: float = Field(
-        0.01,
+        defaults.FETCH_PAUSE_SECONDS,
         ge=0,
         le=1,
         description="Longest pause between two fetches from a broker that returned records, so that more gather; it "
         "ends when the worker has nothing to do.",
     )
     chunk_records: int = Field(
-        500, ge=1, le=100_000, description="Most records of a partition that a handler gets at once (a chunk)."
+        defaults.CHUNK_RECORDS,
+        ge=1,
+        le=100_000,
+        description="Most records of a partition that a handler gets at once (a chunk).",
     )
-    commit_interval_seconds: float = Field(1, gt=0, le=60, description="How often offsets are committed to the group.")
+    commit_interval_seconds: float = Field(
+        defaults.COMMIT_INTERVAL_SECONDS, gt=0, le=60, description="How often offsets are committed to the group."
+    )
     tick_seconds: float = Field(
         10,
         ge=0,
@@ -260,29 +271,29 @@ class WorkerSettings(BrokerSettings):
         description="How often the event time of idle input partitions is written to the journal; 0 turns it off.",
     )
     max_record_bytes: int = Field(
-        262_144,
+        defaults.MAX_RECORD_BYTES,
         ge=1024,
         le=LARGEST_RECORD_BYTES,
         description=f"A larger record is a dead letter. At most {LARGEST_RECORD_BYTES}: a dead letter holds it in "
         "base64 and must fit Kafka's own limit of 1 MiB.",
     )
     max_batch_bytes: int = Field(
-        64 << 20,
+        defaults.MAX_BATCH_BYTES,
         ge=1 << 20,
         le=1 << 30,
         description="A batch of records that unpacks to more is one dead letter; reading takes about 4 times as much "
         "memory.",
     )
     max_future_seconds: float = Field(
-        300,
+        defaults.MAX_FUTURE_SECONDS,
         ge=0,
         le=31_536_000,
         description="No event moves time further than this beyond the worker's clock. An event further ahead is used, "
         "with the time that it says; one that is more than a day ahead is a dead letter.",
     )
-    max_age_days: float = Field(3650, gt=0, le=36_500, description="An older record is a dead letter.")
+    max_age_days: float = Field(defaults.MAX_AGE_DAYS, gt=0, le=36_500, description="An older record is a dead letter.")
     max_dead_letters_per_second: int = Field(
-        100,
+        defaults.MAX_DEAD_LETTERS_PER_SECOND,
         ge=1,
         description="Dead letters of an input partition in a second; what is unusable beyond them shares dead letters, "
         "`quota_exceeded`.",
@@ -311,7 +322,9 @@ class WorkerSettings(BrokerSettings):
         description="Processor time that the first load of an announced model may take, in a process of its own.",
     )
     waiting_limit: int = Field(
-        10_000, ge=1, description="Most events of a journal partition that wait for their application or recourse."
+        defaults.WAITING_LIMIT,
+        ge=1,
+        description="Most events of a journal partition that wait for their application or recourse.",
     )
     snapshots: str | None = Field(
         None,
@@ -319,7 +332,9 @@ class WorkerSettings(BrokerSettings):
         description="Where snapshots of the ledgers go: a folder, or an fsspec address that every worker can use; "
         "none are taken when absent.",
     )
-    snapshot_minutes: float = Field(10, gt=0, le=10_080, description="How often one is taken of every ledger.")
+    snapshot_minutes: float = Field(
+        defaults.SNAPSHOT_MINUTES, gt=0, le=10_080, description="How often one is taken of every ledger."
+    )
     snapshots_kept: int = Field(3, ge=1, le=100, description="How many are kept of every ledger.")
     journal_days: float | None = Field(
         None,

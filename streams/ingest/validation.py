@@ -20,6 +20,7 @@ from ...schemas.kinds import Kind
 from ...schemas.normal_form import json_in_normal_form, normal_form
 from ...schemas.problems import JSON_ERRORS
 from ...schemas.type_errors import json_type_error
+from .. import worker_defaults as defaults
 from ..journal.lines import event_time_ms
 from ..programs.program import Program
 from ..records import Record
@@ -41,10 +42,10 @@ class Limits:
     program's first model.
     """
 
-    record_bytes: int = 262_144
-    future_ms: int = 300_000
-    age_ms: int = 3650 * DAY_MS
-    letters_a_second: int = 100
+    record_bytes: int = defaults.MAX_RECORD_BYTES
+    future_ms: int = 1000 * defaults.MAX_FUTURE_SECONDS
+    age_ms: int = defaults.MAX_AGE_DAYS * DAY_MS
+    letters_a_second: int = defaults.MAX_DEAD_LETTERS_PER_SECOND
     model_addresses: tuple[str, ...] = ()
 
     @property

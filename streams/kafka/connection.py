@@ -11,8 +11,6 @@ from ..settings import BrokerSettings, WorkerSettings
 from ..topics import Topics
 from .options import KafkaOptions
 
-HEARTBEAT_MS = 1_000
-
 
 def topics(settings: BrokerSettings) -> Topics:
     """The topic names of this installation."""
@@ -42,12 +40,13 @@ def connection(settings: BrokerSettings) -> KafkaOptions:
 def worker_options(settings: WorkerSettings) -> KafkaOptions:
     """Options for a worker's clients."""
     session_timeout_ms = round(settings.session_timeout_seconds * 1000)
+    options = connection(settings)
     return replace(
-        connection(settings),
+        options,
         group=settings.group,
         group_instance_id=settings.group_instance_id,
         session_timeout_ms=session_timeout_ms,
-        heartbeat_ms=min(HEARTBEAT_MS, session_timeout_ms // 3),
+        heartbeat_ms=min(options.heartbeat_ms, session_timeout_ms // 3),
         commit_interval_ms=round(settings.commit_interval_seconds * 1000),
         fetch_max_wait_ms=round(settings.fetch_wait_seconds * 1000),
         fetch_pause_ms=round(settings.fetch_pause_seconds * 1000),

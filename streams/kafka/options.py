@@ -16,10 +16,10 @@ from typing import Any, Literal
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from .. import worker_defaults as defaults
 from ..errors import UsageError, one_line
+from ..settings import SaslMechanism, SecurityProtocol
 
-SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Compression = Literal["none", "gzip", "lz4", "zstd"]
 
 CLIENT_ID = "onward"
@@ -43,7 +43,7 @@ class KafkaOptions:
     """
 
     brokers: tuple[str, ...]
-    group: str = "onward"
+    group: str = defaults.GROUP
     group_instance_id: str | None = None
 
     security_protocol: SecurityProtocol = "PLAINTEXT"
@@ -55,19 +55,19 @@ class KafkaOptions:
     ssl_keyfile: str | None = None
     ssl_keyfile_password: str | None = field(default=None, repr=False)
 
-    session_timeout_ms: int = 10_000
+    session_timeout_ms: int = round(1000 * defaults.SESSION_TIMEOUT_SECONDS)
     heartbeat_ms: int = 1_000
     rebalance_timeout_ms: int = 60_000
     request_timeout_ms: int = 40_000
     connect_timeout_ms: int = 10_000
-    commit_interval_ms: int = 1_000
+    commit_interval_ms: int = round(1000 * defaults.COMMIT_INTERVAL_SECONDS)
 
-    chunk_records: int = 2_000
-    fetch_max_wait_ms: int = 100
-    fetch_pause_ms: int = 10
+    chunk_records: int = defaults.CHUNK_RECORDS
+    fetch_max_wait_ms: int = round(1000 * defaults.FETCH_WAIT_SECONDS)
+    fetch_pause_ms: int = round(1000 * defaults.FETCH_PAUSE_SECONDS)
     max_end_offset_age_ms: int = 3_000
     fetch_partition_bytes: int = 1 << 20
-    max_batch_bytes: int = 64 << 20
+    max_batch_bytes: int = defaults.MAX_BATCH_BYTES
 
     delivery_timeout_ms: int = 30_000
     batch_bytes: int = 256 << 10

@@ -21,7 +21,6 @@ from ..engine.portion import PORTION_ENTRIES, Effects, PreferenceUpdate
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
-from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import clock_moves, required_topics
 from ..errors import JournalCutError
 from ..journal.entries import NO_CASE, Entry
@@ -31,6 +30,7 @@ from ..ledger.ledger import Ledger
 from ..programs.program import Program
 from ..records import Record, TopicPartition
 from ..topics import Topics
+from ..worker_defaults import WAITING_LIMIT
 
 
 class ReplayedStep(Struct, frozen=True, gc=False, eq=False):

@@ -19,7 +19,6 @@ from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
 from ..engine.portion import PORTION_ENTRIES
 from ..engine.process import footprint, process
-from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import UsageError
@@ -32,6 +31,7 @@ from ..outputs.letter_values import without_values
 from ..programs.program import Program
 from ..records import Record, TopicPartition
 from ..topics import Topics
+from ..worker_defaults import WAITING_LIMIT
 from .json_difference import Part, differing_parts, names_of
 
 NOTHING = "nothing"

@@ -14,7 +14,6 @@ from ...schemas.kinds import kinds
 from ...schemas.problems import JSON_ERRORS
 from ...schemas.spec_document import spec_of
 from ...schemas.specfile import LoadedSpec
-from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..errors import UsageError
 from ..journal.lines import is_spec_again, read_entries
@@ -26,6 +25,7 @@ from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError
 from ..records import Record, TopicPartition
 from ..topics import Topics
+from ..worker_defaults import WAITING_LIMIT
 
 _SPEC = kinds["spec"]
 _TYPE = _SPEC.ce_type.encode()

@@ -28,7 +28,6 @@ from ..engine.handlers.model import announces_models, load_models
 from ..engine.portion import PORTION_ENTRIES, Effects
 from ..engine.process import footprint, process
 from ..engine.state import PartitionState
-from ..engine.timing.waiting import WAITING_LIMIT
 from ..engine.timing.watermark import required_topics
 from ..engine.version import ENGINE_VERSION, EngineSpan
 from ..errors import BrokerError, LedgerError
@@ -53,6 +52,7 @@ from ..snapshots.scheduler import SnapshotScheduler
 from ..snapshots.store import Snapshots
 from ..threads import in_thread
 from ..topics import DAY_MS, Topics
+from ..worker_defaults import SNAPSHOT_MINUTES, WAITING_LIMIT
 from .appended_records import AppendedRecords
 from .handover import check_handover, check_not_handed_over, successor_of
 from .journal_archiver import JournalArchiver
@@ -95,7 +95,7 @@ class ProcessorConfig:
     directory: Path
     waiting_limit: int = WAITING_LIMIT
     snapshots: Snapshots | None = None
-    snapshot_seconds: float = 600.0
+    snapshot_seconds: float = 60.0 * SNAPSHOT_MINUTES
     portion_entries: int = PORTION_ENTRIES
     accepted: AcceptedFile | None = None
     journal_days: float | None = None

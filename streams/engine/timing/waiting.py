@@ -8,9 +8,6 @@ from typing import NamedTuple
 from ...journal.entries import CaseKey, Entry, JournalPosition
 from .timers import EVENT_TIME, WAIT, Timer
 
-WAITING_LIMIT = 10_000
-"""The default of the most events of a partition that may wait."""
-
 
 class WaitingEvent(NamedTuple):
     """An entry that waits until the watermark passes ``expires_ms``: then it is given up."""
