@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ...schemas.events import Erasure
 from ...schemas.headers import format_time
@@ -26,6 +26,7 @@ from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
 from ..traces.search import Retention, Trace, TraceSearch
 from ..traces.snapshots import local_folder, snapshot_files
+from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
@@ -47,6 +48,24 @@ when it may stay, without the name. Ends with exit code 1 where one is left that
 snapshot at once, in topics after their retention, in snapshots after 30 days; or where something was not searched, such
 as a batch of records that unpacks to too much. Sealed files of an archive are opened
 with the keys of --archive-key-command; what cannot be opened is not known to be without a name. Writes nothing."""
+
+
+class FoundTrace(NamedTuple):
+    """A trace, the time until which it may stay, and whether it should be gone."""
+
+    place: str
+    note: str
+    names: Sequence[int]
+    until: str | None
+    left: bool
+
+
+class Found(NamedTuple):
+    """The traces, the number of those that should be gone, and of those in which something was not searched."""
+
+    left: int
+    unsearched: int
+    traces: Sequence[FoundTrace]
 
 
 def run(args: Sequence[str]) -> int:
@@ -76,11 +95,17 @@ def verify(args: Sequence[str]) -> int:
         raise UsageError("say who must be gone: names as arguments, or a line each on standard input")
     now_ms = time.time_ns() // 1_000_000
     traces = list(_traces(settings, names))
+    left = sum(trace.is_left(now_ms) for trace in traces)
+    unsearched = sum(trace.is_unsearched for trace in traces)
     if settings.as_json:
-        print(json.dumps(_as_json(traces, now_ms), indent=2))
+        print_json(Found(left, unsearched, [_found(trace, now_ms) for trace in traces]))
     else:
-        _print(traces, names, now_ms)
-    return int(any(trace.is_left(now_ms) or trace.is_unsearched for trace in traces))
+        for trace in traces:
+            who = ", ".join(f"#{number}" if number else "not searched" for number in trace.names)
+            print(printable(f"{trace.place}: {trace.note} ({who}), {_until(trace, now_ms)}"))
+        rest = f", and {unsearched} were not searched" if unsearched else ""
+        print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone{rest}")
+    return int(left + unsearched > 0)
 
 
 def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
@@ -120,16 +145,6 @@ def _in_topics(settings: TraceSettings, search: TraceSearch) -> Iterator[Trace]:
                 yield trace
 
 
-def _print(traces: Sequence[Trace], names: Sequence[str], now_ms: int) -> None:
-    for trace in traces:
-        who = ", ".join(f"#{number}" if number else "not searched" for number in trace.names)
-        print(printable(f"{trace.place}: {trace.note} ({who}), {_until(trace, now_ms)}"))
-    left = sum(trace.is_left(now_ms) for trace in traces)
-    unsearched = sum(trace.is_unsearched for trace in traces)
-    rest = f", and {unsearched} were not searched" if unsearched else ""
-    print(f"{len(names)} names: {len(traces)} traces, of which {left} should be gone{rest}")
-
-
 def _until(trace: Trace, now_ms: int) -> str:
     if trace.until_ms is None:
         return "should be gone: nothing ends it"
@@ -139,18 +154,6 @@ def _until(trace: Trace, now_ms: int) -> str:
     return f"should be gone: its time keeps it until {end}" if trace.is_left(now_ms) else f"until {end}"
 
 
-def _as_json(traces: Sequence[Trace], now_ms: int) -> dict[str, object]:
-    return {
-        "left": sum(trace.is_left(now_ms) for trace in traces),
-        "unsearched": sum(trace.is_unsearched for trace in traces),
-        "traces": [
-            {
-                "place": trace.place,
-                "note": trace.note,
-                "names": trace.names,
-                "until": None if trace.until_ms is None else format_time(trace.until_ms),
-                "left": trace.is_left(now_ms),
-            }
-            for trace in traces
-        ],
-    }
+def _found(trace: Trace, now_ms: int) -> FoundTrace:
+    until = None if trace.until_ms is None else format_time(trace.until_ms)
+    return FoundTrace(trace.place, trace.note, trace.names, until, trace.is_left(now_ms))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
-from rich.console import Console
-from rich.table import Column, Table
 
-from ...agents.evaluation import Estimate
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
 from ..archive.store import archive_at
@@ -41,6 +37,8 @@ from ..replay.evaluation import (
 )
 from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings import EvaluateSettings
+from .display.evaluation import print_report, report_of
+from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
@@ -54,17 +52,6 @@ DESCRIPTION = """Estimate from the log of a program what another policy would ha
 recourse topic to where they end now, writes nothing. What workers have cut of the journal is read from --archive; where
 its beginning is gone, the estimate begins at the oldest good ledger of --snapshots or --archive."""
 
-ESTIMATES = {
-    "logged": "the log's policy",
-    "ips": "IPS",
-    "snips": "SNIPS",
-    "doubly_robust": "doubly robust",
-    "gain": "gain, doubly robust",
-}
-OPEN_ONE = (
-    "a shard counts up to its first recourse that is still open: that one's outcome, or the end of its window, closes "
-    "it; evaluate again then"
-)
 _decode = kinds["recourse"].decode
 
 ReplayOf = Callable[[TopicPartition, Path, ForgedRecords | None], JournalReplay]
@@ -100,10 +87,8 @@ def run(args: Sequence[str]) -> int:
         raise UsageError(
             f"{topics.journal} holds no answers of program {program.name!r}{since}: is it the spec of another?"
         )
-    if settings.as_json:
-        print(json.dumps(_as_json(evaluation, program, target, log), indent=2))
-    else:
-        _print(evaluation, program, target, log)
+    report = report_of(evaluation, program, target, log.cut)
+    (print_json if settings.as_json else print_report)(report)
     return 0
 
 
@@ -194,89 +179,3 @@ def _check(step: ReplayedStep, answers: Answers) -> None:
             f"step {step.number} of shard {step.shard} was published as {published}, and is {replayed} here: the log "
             "was made by another version of Onward, evaluate it with that one"
         )
-
-
-def _as_json(result: PolicyEvaluation, program: Program, target: Program, log: ReplayedJournal) -> dict[str, object]:
-    evaluation = result.evaluation
-    return {
-        "program": program.name,
-        "log": _policy(program),
-        "target": _policy(target),
-        "begins": [{"partition": at.partition, "offset": at.offset, "time": at.time} for at in log.cut],
-        "reward": {"reported_within": _window(program), "silent_steps": result.silent},
-        "steps": evaluation.steps,
-        "left_out": {
-            "without_recourse": result.without_recourse,
-            "unseen": result.unseen,
-            "unnamed": result.unnamed,
-            "unfinished": result.unfinished,
-            "unexplored": evaluation.unexplored,
-        },
-        "suggested_earlier": result.earlier,
-        "matched": evaluation.matched,
-        "effective_steps": evaluation.effective,
-        "mean_weight": evaluation.mean_weight,
-        "confidence": 0.95,
-        "estimates": {name: _interval(getattr(evaluation, name)) for name in ESTIMATES},
-        "warning": evaluation.doubt,
-    }
-
-
-def _window(program: Program) -> str:
-    """The window in which rewards are reported, in words."""
-    window = program.spec.policy.window
-    return f"{window.steps} steps" if window.length is None else str(msgspec.to_builtins(window.length))
-
-
-def _policy(program: Program) -> dict[str, object]:
-    policy = program.spec.policy
-    return {
-        "choice": policy.choice,
-        "parameters": dict(policy.parameters),
-        "policy_version": program.policy_version,
-        "exploration": policy.exploration,
-    }
-
-
-def _interval(estimate: Estimate | None) -> dict[str, float] | None:
-    if estimate is None:
-        return None
-    return {"value": estimate.value, "standard_error": estimate.error, "low": estimate.low, "high": estimate.high}
-
-
-def _cut_line(result: PolicyEvaluation, log: ReplayedJournal) -> Iterator[str]:
-    """Since when the log is evaluated, where the journal's beginning is gone."""
-    if log.cut:
-        since = ", ".join(
-            f"partition {at.partition} from offset {at.offset:,} ({at.time or 'nothing came since'})" for at in log.cut
-        )
-        yield f"{since}; {result.earlier:,} recourses ended that were suggested before, and are no steps here"
-
-
-def _print(result: PolicyEvaluation, program: Program, target: Program, log: ReplayedJournal) -> None:
-    evaluation = result.evaluation
-    share = evaluation.matched / evaluation.steps if evaluation.steps else 0.0
-    lines = (
-        f"{program.name}: {target.spec.policy.choice} on the log of {program.spec.policy.choice}",
-        f"steps {evaluation.steps:,}; left out: {result.without_recourse:,} without recourse, {result.unseen:,} "
-        f"unseen, {result.unnamed:,} whose outcome names no option, {result.unfinished:,} from the first open one on, "
-        f"{evaluation.unexplored:,} without exploration",
-        f"reward: an improvement that is reported within {_window(program)}; of {result.silent:,} steps "
-        f"({result.silent_share:.1%}) nothing was heard, which counts as 0",
-        f"agree at {evaluation.matched:,} ({share:.1%}); effective steps {evaluation.effective:,.1f}, mean weight "
-        f"{evaluation.mean_weight:.3f}",
-    )
-    console = Console()
-    for line in (*lines, *_cut_line(result, log)):
-        console.out(line, highlight=False)
-    if result.unfinished > evaluation.steps:
-        console.out(OPEN_ONE, highlight=False)
-    numbers = (Column(name, justify="right") for name in ("mean reward", "95 % from", "to"))
-    table = Table("estimate", *numbers)
-    for name, title in ESTIMATES.items():
-        estimate: Estimate | None = getattr(evaluation, name)
-        cells = ("-",) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-        table.add_row(title, *(cell if isinstance(cell, str) else f"{cell:.4f}" for cell in cells))
-    console.print(table)
-    if evaluation.doubt:
-        console.out(f"no estimate: {evaluation.doubt}", highlight=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -23,6 +22,7 @@ from ..replay.history import Happening
 from ..replay.journal_replay import ReplayedStep
 from ..settings import ExplainSettings
 from .display.explanation import Explanation, explain, in_lines, write_page
+from .display.printed_json import print_json
 from .flags.output_paths import check_file
 from .flags.parsing import parse_settings
 from .process.application_history import application_history, by_program
@@ -58,8 +58,7 @@ def run(args: Sequence[str]) -> int:
     if settings.html is not None:
         write_page(settings.html, settings.application, explanations)
     if settings.as_json:
-        own = {"application": settings.application, "programs": explanations}
-        print(json.dumps(json.loads(msgspec.json.encode(own)), indent=2))
+        print_json({"application": settings.application, "programs": explanations})
     elif settings.html is None:
         lines = [printable(line) for explanation in explanations for line in in_lines(explanation)]
         Console().out("\n".join(lines), highlight=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -24,6 +23,7 @@ from ..records import Record, TopicPartition
 from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
 from ..settings import ReplaySettings
 from ..topics import Topics
+from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
@@ -40,20 +40,28 @@ LONGEST_TEXT = 200
 """Characters of a value that are printed; JSON has all."""
 
 
-class Result(NamedTuple):
-    """What was compared: journal records, outputs, how many differ, and the first that does.
+class FieldCount(NamedTuple):
+    """The number of outputs of a topic that differ in a field, or lack one that only this version writes."""
 
-    ``fields`` and ``added`` count outputs by topic and field: those that differ there, and those that lack a field
-    which only this version writes. ``uncompared`` are the journal partitions of which no output was compared.
+    topic: str
+    field: str
+    outputs: int
+
+
+class Result(NamedTuple):
+    """A comparison: journal records, outputs, how many differ, and the first that does.
+
+    ``fields`` counts outputs by the fields in which they differ, ``added`` those by the fields that they lack, the most
+    first. ``uncompared_partitions`` are the journal partitions of which no output was compared.
     """
 
-    records: int
+    journal_records: int
     compared: int
     differing: int
-    fields: Mapping[tuple[str, str], int]
-    added: Mapping[tuple[str, str], int]
+    fields: Sequence[FieldCount]
+    added: Sequence[FieldCount]
+    uncompared_partitions: Sequence[int]
     first: Difference | None
-    uncompared: Sequence[int]
 
 
 def run(args: Sequence[str]) -> int:
@@ -61,10 +69,7 @@ def run(args: Sequence[str]) -> int:
     settings = parse_settings(ReplaySettings, "onward replay", DESCRIPTION, args)
     with quiet_kafka_clients(), TemporaryDirectory(prefix="onward-replay-") as folder:
         result = _check(settings, Path(folder))
-    if settings.as_json:
-        print(json.dumps(_as_json(result), indent=2))
-    else:
-        _print(result)
+    (print_json if settings.as_json else _print)(result)
     if not result.compared:
         raise UsageError(
             "no output was compared: the topics hold none of the journal records that were folded; begin earlier, with "
@@ -101,10 +106,10 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
             first = first or difference
         records = sum(max(0, own.end - own.begin) for own in ahead)
         compared = sum(check.compared for check in checks.values())
-        fields = sum((check.differing for check in checks.values()), Counter[tuple[str, str]]())
-        added = sum((check.added for check in checks.values()), Counter[tuple[str, str]]())
+        fields = _most_first(check.differing for check in checks.values())
+        added = _most_first(check.added for check in checks.values())
         uncompared = [own.partition for own in journal.partitions if own.end and not checks[own.partition].compared]
-    return Result(records, compared, differing, fields, added, first, uncompared)
+    return Result(records, compared, differing, fields, added, uncompared, first)
 
 
 def _differences(journal: Iterable[Record], checks: Mapping[int, OutputCheck]) -> Iterator[Difference]:
@@ -153,44 +158,28 @@ def _fetch_checkpoint(archive: Archive, own: PartitionOffsets, cut: int, ledger:
     fetch_first_good((*behind, *ahead), ledger)
 
 
-def _as_json(result: Result) -> dict[str, object]:
-    first = result.first
-    return {
-        "journal_records": result.records,
-        "compared": result.compared,
-        "differing": result.differing,
-        "fields": _counts_as_json(result.fields),
-        "added": _counts_as_json(result.added),
-        "uncompared_partitions": result.uncompared,
-        "first": None if first is None else {**first._asdict(), "position": ".".join(map(str, first.position))},
-    }
-
-
-def _counts_as_json(counts: Mapping[tuple[str, str], int]) -> list[dict[str, object]]:
-    return [{"topic": topic, "field": field, "outputs": count} for (topic, field), count in _most_first(counts)]
-
-
-def _most_first(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], int]]:
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+def _most_first(counts: Iterable[Counter[tuple[str, str]]]) -> list[FieldCount]:
+    total = sum(counts, Counter[tuple[str, str]]())
+    return sorted((FieldCount(*of, count) for of, count in total.items()), key=lambda one: (-one.outputs, one))
 
 
 def _print(result: Result) -> None:
-    print(f"{result.records:,} journal records, {result.compared:,} outputs compared, {result.differing:,} differ")
-    for partition in result.uncompared:
-        print(f"journal partition {partition}: no output was compared")
-    for (topic, field), count in _most_first(result.added):
-        print(printable(f"{topic}: {count:,} have {field}, which the older version never writes"))
-    for (topic, field), count in _most_first(result.fields):
-        print(printable(f"{topic}: {count:,} differ in {field or WHOLE}"))
-    if result.first is not None:
-        for line in _lines(result.first):
-            print(printable(line))
+    for line in _lines(result):
+        print(printable(line))
 
 
-def _lines(first: Difference) -> Iterable[str]:
-    offset, number = first.position
-    yield (
-        f"first: {first.topic} partition {first.partition} at position {offset}.{number}, application "
-        f"{first.application or '-'} of program {first.program or '-'}"
-    )
-    yield f"{first.field or WHOLE}: {first.was[:LONGEST_TEXT]} -> {first.now[:LONGEST_TEXT]}"
+def _lines(result: Result) -> Iterator[str]:
+    counts = f"{result.compared:,} outputs compared, {result.differing:,} differ"
+    yield f"{result.journal_records:,} journal records, {counts}"
+    for partition in result.uncompared_partitions:
+        yield f"journal partition {partition}: no output was compared"
+    for topic, field, count in result.added:
+        yield f"{topic}: {count:,} have {field}, which the older version never writes"
+    for topic, field, count in result.fields:
+        yield f"{topic}: {count:,} differ in {field or WHOLE}"
+    if (first := result.first) is not None:
+        yield (
+            f"first: {first.topic} partition {first.partition} at position {first.position}, application "
+            f"{first.application or '-'} of program {first.program or '-'}"
+        )
+        yield f"{first.field or WHOLE}: {first.was[:LONGEST_TEXT]} -> {first.now[:LONGEST_TEXT]}"

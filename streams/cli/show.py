@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-import msgspec
+from msgspec import UNSET, Struct, UnsetType
 from rich.console import Console
 
 from ...schemas.headers import format_time
@@ -15,6 +15,7 @@ from ..printable import printable
 from ..replay.history import Happening, state_of
 from ..settings import ShowSettings
 from .display.happenings import in_words
+from .display.printed_json import print_json
 from .flags.parsing import parse_settings
 from .process.application_history import ApplicationHistory, application_history, by_program
 from .process.client_logs import quiet_kafka_clients
@@ -27,6 +28,38 @@ TaughtByEvent = Mapping[tuple[str, str], Shares]
 """The changes of preferences, by the kind and ``id`` of the event."""
 
 
+class ShownEvent(NamedTuple):
+    """A happening; ``taught`` is unset where it has taught nothing."""
+
+    time: str
+    kind: str
+    topic: str
+    partition: int
+    offset: int
+    id: str
+    was_read: bool
+    refused: bool
+    repeated: bool
+    taught: Shares | UnsetType
+    event: Struct
+
+
+class ShownProgram(NamedTuple):
+    """What one program knows of an application; ``missing`` names what is not known."""
+
+    program: str | None
+    state: str
+    events: Sequence[ShownEvent]
+    missing: Sequence[str]
+
+
+class Shown(NamedTuple):
+    """An application, by the programs that know it."""
+
+    application: str
+    programs: Sequence[ShownProgram]
+
+
 def run(args: Sequence[str]) -> int:
     """Print the events in words, or as JSON."""
     settings = parse_settings(ShowSettings, "onward show", DESCRIPTION, args)
@@ -34,7 +67,7 @@ def run(args: Sequence[str]) -> int:
         history = application_history(settings)
         taught = _taught(settings)
     if settings.as_json:
-        print(json.dumps(_as_json(history, taught), indent=2))
+        print_json(_shown(history, taught))
     else:
         _print(history, taught)
     return 0
@@ -46,27 +79,18 @@ def _taught(settings: ShowSettings) -> TaughtByEvent:
     return preference_updates(settings.application, settings.spec, topic_names(settings), connection(settings))
 
 
-def _as_json(history: ApplicationHistory, taught: TaughtByEvent) -> dict[str, object]:
-    return {
-        "application": history.application,
-        "programs": [
-            {
-                "program": program,
-                "state": state_of(own),
-                "events": [_event_as_json(one, taught) for one in own],
-                "missing": history.missing(own),
-            }
-            for program, own in by_program(history.happenings).items()
-        ],
-    }
+def _shown(history: ApplicationHistory, taught: TaughtByEvent) -> Shown:
+    programs = [
+        ShownProgram(name, state_of(own), [_event(one, taught) for one in own], history.missing(own))
+        for name, own in by_program(history.happenings).items()
+    ]
+    return Shown(history.application, programs)
 
 
-def _event_as_json(happening: Happening, taught: TaughtByEvent) -> dict[str, object]:
-    fields = {"time": format_time(happening.time_ms), **happening._asdict()}
-    del fields["time_ms"], fields["program"], fields["event"]
-    shares = _shares(happening, taught)
-    lesson = {"taught": {name: list(pair) for name, pair in shares.items()}} if shares else {}
-    return {**fields, **lesson, "event": json.loads(msgspec.json.encode(happening.event))}
+def _event(one: Happening, taught: TaughtByEvent) -> ShownEvent:
+    place, flags = (one.topic, one.partition, one.offset), (one.was_read, one.refused, one.repeated)
+    lesson = _shares(one, taught) or UNSET
+    return ShownEvent(format_time(one.time_ms), one.kind, *place, one.id, *flags, lesson, one.event)
 
 
 def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:

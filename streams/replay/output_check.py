@@ -56,10 +56,10 @@ class _Output(NamedTuple):
 class Difference(NamedTuple):
     """An output that is another one with this code: its first field that differs, as it ``was`` published and ``now``.
 
-    ``field`` is "" where only one side has the output.
+    ``position`` is that of the journal, and ``field`` is "" where only one side has the output.
     """
 
-    position: OutputPosition
+    position: str
     partition: int
     topic: str
     program: str
@@ -218,8 +218,10 @@ class OutputCheck:
             part = self._first_difference(topic, before, after)
             if part is not None:
                 number = 0 if (either := before or after) is None else either.number
-                found.append(_difference(OutputPosition(offset, number), partition, topic, before, after, part))
-        yield from sorted(found)
+                position = f"{offset}.{number}"
+                found.append((number, _difference(position, partition, topic, before, after, part)))
+        for _, difference in sorted(found):
+            yield difference
 
     def _first_difference(self, topic: str, before: _Output | None, after: Emission | None) -> Part | None:
         """Count what differs in an output, and return the first of it."""
@@ -248,7 +250,7 @@ class OutputCheck:
 
 
 def _difference(
-    position: OutputPosition,
+    position: str,
     partition: int,
     topic: str,
     before: _Output | None,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from ....schemas.events import DeadLetter
 from ....schemas.headers import format_time
 from ....schemas.problems import JSON_ERRORS
 from ...printable import printable
 from ...replay.dead_letters import FoundLetter
+from .printed_json import print_json
 from .words import counted
 
 INDENT = " " * 4
@@ -21,10 +24,41 @@ Faults = Mapping[str, str]
 """By the id of a dead letter why it cannot be sent again."""
 
 
+class ShownLetter(NamedTuple):
+    """A dead letter. ``key``, ``headers`` and ``value`` are its record's; that is JSON where it can be, else text."""
+
+    id: str
+    reason: str
+    detail: str
+    program: str | None
+    application: str | None
+    sent: str
+    time: str
+    records: int
+    last_offset: int
+    size: int
+    sha256: str
+    sent_again: bool
+    fault: str | None
+    key: str | UnsetType | None = UNSET
+    headers: Mapping[str, str] | UnsetType = UNSET
+    value: object = UNSET
+
+
+class Retried(NamedTuple):
+    """The dead letters that were sent again, those that had been before, and those that are not: why, or retries."""
+
+    sent: Sequence[str]
+    sent_before: Sequence[str]
+    left: Faults
+    skipped: Sequence[str]
+    dry_run: bool
+
+
 def print_letters(letters: Sequence[FoundLetter], retried: Collection[str], faults: Faults, as_json: bool) -> None:
     """A line for each dead letter, then how many there are of each reason."""
     if as_json:
-        _print_json([_as_json(letter, retried, faults) for letter in letters])
+        print_json({"dead_letters": [_shown(letter, retried, faults) for letter in letters]})
         return
     for letter in letters:
         fault = faults.get(letter.id)
@@ -40,7 +74,8 @@ def print_letters(letters: Sequence[FoundLetter], retried: Collection[str], faul
 def print_records(letters: Sequence[FoundLetter], retried: Collection[str], faults: Faults, as_json: bool) -> None:
     """Dead letters with the bytes of their records."""
     if as_json:
-        _print_json([_as_json(letter, retried, faults) | _record(letter) for letter in letters])
+        shown = (_with_record(_shown(letter, retried, faults), letter.letter) for letter in letters)
+        print_json({"dead_letters": list(shown)})
         return
     for letter in letters:
         for line in _lines(letter, letter.id in retried, faults.get(letter.id)):
@@ -58,9 +93,7 @@ def print_retried(
 ) -> None:
     """The letters that were sent again, those that had been before, those that cannot be, and those of retries."""
     if as_json:
-        ids = [letter.id for letter in sent]
-        told = {"sent": ids, "sent_before": sorted(before), "left": faults, "skipped": sorted(skipped)}
-        print(json.dumps(told | {"dry_run": dry_run}, indent=2))
+        print_json(Retried([letter.id for letter in sent], sorted(before), faults, sorted(skipped), dry_run))
         return
     verb = "would be sent" if dry_run else "sent"
     for letter in sent:
@@ -72,10 +105,6 @@ def print_retried(
     if skipped:
         records = "record was a retry that was" if len(skipped) == 1 else "records were retries that were"
         print(f"{len(skipped)} skipped: the {records} refused once more; give the position to send one again")
-
-
-def _print_json(letters: Sequence[Mapping[str, object]]) -> None:
-    print(json.dumps({"dead_letters": letters}, indent=2))
 
 
 def _in_words(letter: FoundLetter) -> str:
@@ -105,30 +134,28 @@ def _lines(letter: FoundLetter, retried: bool, fault: str | None) -> Iterator[st
         yield f"{INDENT}value: {_readable(own.value)}"
 
 
-def _as_json(letter: FoundLetter, retried: Collection[str], faults: Faults) -> dict[str, object]:
+def _shown(letter: FoundLetter, retried: Collection[str], faults: Faults) -> ShownLetter:
     own = letter.letter
-    return {
-        "id": letter.id,
-        "reason": own.reason,
-        "detail": own.detail,
-        "program": letter.program,
-        "application": letter.application,
-        "sent": format_time(letter.sent_ms),
-        "time": format_time(letter.time_ms),
-        "records": letter.records,
-        "last_offset": letter.last_offset,
-        "size": own.size,
-        "sha256": own.sha256,
-        "sent_again": letter.id in retried,
-        "fault": faults.get(letter.id),
-    }
+    return ShownLetter(
+        letter.id,
+        own.reason,
+        own.detail,
+        letter.program,
+        letter.application,
+        format_time(letter.sent_ms),
+        format_time(letter.time_ms),
+        letter.records,
+        letter.last_offset,
+        own.size,
+        own.sha256,
+        letter.id in retried,
+        faults.get(letter.id),
+    )
 
 
-def _record(letter: FoundLetter) -> dict[str, object]:
-    """The record of a dead letter; its value as JSON where it is, else as text."""
-    own = letter.letter
+def _with_record(shown: ShownLetter, own: DeadLetter) -> ShownLetter:
     headers = {name: _readable(content) for name, content in own.headers}
-    return {"key": None if own.key is None else _readable(own.key), "headers": headers, "value": _value(own.value)}
+    return shown._replace(key=None if own.key is None else _readable(own.key), headers=headers, value=_value(own.value))
 
 
 def _value(value: bytes | None) -> object:

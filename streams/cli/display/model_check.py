@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Column, Table
+from rich.table import Table
 
 from ...engine.promises.option_counts import RESULTS, ResultCounts
 from ...printable import printable
 from ...replay.model_check import CheckedModel
-from .words import right
+from .printed_json import print_json
+from .tables import name, numbers, table, words
 
 TOLD = ("accepted", "broken")
 """The results for options without a promise."""
@@ -23,21 +24,54 @@ MEANINGS = {
 }
 
 
+class GroupCounts(NamedTuple):
+    """The results for the open options of a group of people."""
+
+    group: str
+    open: int
+    cleared: int
+    accepted: int
+    honoured: int
+    broken: int
+    share: float
+
+
+class Report(NamedTuple):
+    """The verdict on a model, with the results for all open options, and by features for those of groups."""
+
+    program: str
+    model: str
+    current: Sequence[str]
+    partitions: Sequence[int]
+    people: int
+    open: int
+    cleared: int
+    accepted: int
+    honoured: int
+    broken: int
+    share: float
+    limit: float
+    within_limit: bool
+    expired: int
+    promised: bool
+    unknown: int
+    unfinished: bool
+    honours: bool
+    doubts: Sequence[str]
+    groups: Mapping[str, Sequence[GroupCounts]]
+
+
 def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
     """Print tables, or one JSON object."""
     if as_json:
-        print(json.dumps(_as_json(checked, limit), indent=2))
+        print_json(_report(checked, limit))
         return
     console = Console()
     for line in _lines(checked):
         console.out(printable(line), highlight=False)
     if checked.counts.open:
-        console.print(_table(checked))
-        for feature, groups in checked.groups.items():
-            table = Table(Column(feature, overflow="fold"), *map(right, ("open", "broken", "share")))
-            for group, counts in groups.items():
-                table.add_row(escape(printable(group)), f"{counts.open:,}", f"{counts.broken:,}", f"{counts.share:.1%}")
-            console.print(table)
+        for each in _tables(checked):
+            console.print(each)
         if checked.counts.share <= limit:
             console.print(f"within the limit: {checked.counts.share:.1%} of {limit:.1%}", highlight=False)
 
@@ -73,36 +107,42 @@ def _lines(checked: CheckedModel) -> list[str]:
     return [*lines, *checked.doubts]
 
 
-def _table(checked: CheckedModel) -> Table:
-    counts, table = checked.counts, Table("under the new model", right("options"), right("share"))
-    for result in RESULTS if checked.promised else TOLD:
-        count: int = getattr(counts, result)
-        table.add_row(MEANINGS[result], f"{count:,}", f"{count / counts.open:.1%}")
-    return table
+def _tables(checked: CheckedModel) -> Iterator[Table]:
+    counts = checked.counts
+    results = [(MEANINGS[result], getattr(counts, result)) for result in (RESULTS if checked.promised else TOLD)]
+    columns = (words("under the new model"), *numbers("options"), *numbers("share", form=".1%"))
+    yield table(None, columns, ((meaning, count, count / counts.open) for meaning, count in results))
+    for feature, groups in checked.groups.items():
+        yield table(
+            None,
+            (name(feature), *numbers("open", "broken"), *numbers("share", form=".1%")),
+            ((group, own.open, own.broken, own.share) for group, own in groups.items()),
+        )
 
 
-def _as_json(checked: CheckedModel, limit: float) -> dict[str, object]:
-    return {
-        "program": checked.program,
-        "model": checked.version,
-        "current": checked.current,
-        "partitions": checked.partitions,
-        "people": checked.people,
-        **_counts(checked.counts),
-        "limit": limit,
-        "within_limit": checked.counts.share <= limit,
-        "expired": checked.expired,
-        "promised": checked.promised,
-        "unknown": checked.unknown,
-        "unfinished": checked.is_unfinished,
-        "honours": checked.honours,
-        "doubts": checked.doubts,
-        "groups": {
-            feature: [{"group": group, **_counts(counts)} for group, counts in groups.items()]
-            for feature, groups in checked.groups.items()
-        },
+def _report(checked: CheckedModel, limit: float) -> Report:
+    groups = {
+        feature: [GroupCounts(group, *_counts(own)) for group, own in groups.items()]
+        for feature, groups in checked.groups.items()
     }
+    return Report(
+        checked.program,
+        checked.version,
+        checked.current,
+        checked.partitions,
+        checked.people,
+        *_counts(checked.counts),
+        limit=limit,
+        within_limit=checked.counts.share <= limit,
+        expired=checked.expired,
+        promised=checked.promised,
+        unknown=checked.unknown,
+        unfinished=checked.is_unfinished,
+        honours=checked.honours,
+        doubts=checked.doubts,
+        groups=groups,
+    )
 
 
-def _counts(counts: ResultCounts) -> dict[str, float]:
-    return {"open": counts.open, **counts._asdict(), "share": counts.share}
+def _counts(counts: ResultCounts) -> tuple[int, int, int, int, int, float]:
+    return (counts.open, *counts, counts.share)

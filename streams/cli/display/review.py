@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ....agents.promises import whole_percent
 from ...printable import printable
 from ...review.report import FeatureUse, Review, worst
-from .words import counted, right
+from .tables import numbers, table, words
+from .words import counted
 
 MOST_TOLD = 3
 """Suspicions that a command tells which was asked for something else."""
@@ -57,18 +57,17 @@ def _counts(review: Review, csv: Path) -> Iterator[str]:
 
 
 def _uses(review: Review) -> Table:
-    table = Table("feature", *map(right, ("options", "people", "only way of", "median change", "largest")))
-    for use in review.features:
-        table.add_row(escape(printable(use.feature)), str(use.options), str(use.people), str(use.only_way), *_far(use))
-    return table
+    columns = numbers("options", "people", "only way of", "median change", "largest", form="")
+    rows = ((use.feature, use.options, use.people, use.only_way, *_far(use)) for use in review.features)
+    return table(None, (words("feature"), *columns), rows)
 
 
 def _far(use: FeatureUse) -> tuple[str, str]:
     """By how much a feature changes: the median and the most; of categories the most frequent change."""
     if use.median is None or use.most is None:
-        return escape(printable(use.example or "")), ""
+        return use.example or "", ""
     unit = "" if use.unit is None else f" {use.unit}"
-    return escape(printable(f"{use.median:+,.6g}{unit}")), escape(printable(f"{use.most:+,.6g}{unit}"))
+    return f"{use.median:+,.6g}{unit}", f"{use.most:+,.6g}{unit}"
 
 
 def worst_lines(review: Review) -> list[str]:

@@ -55,6 +55,7 @@ class RewardsSummary(NamedTuple):
     among them, so they are in no tenth.
 
     ``features`` are those of which outcomes tell something, the one first that most certainly helps less than expected.
+    ``calibration_error`` is the mean distance of predicted and observed rewards over tenths; None without outcomes.
     """
 
     tenths: tuple[tuple[int, float, float], ...]
@@ -62,17 +63,13 @@ class RewardsSummary(NamedTuple):
     drift_ms: int | None
     features: tuple[FeatureSummary, ...]
     early: int = 0
+    calibration_error: float | None = None
 
     @property
     def totals(self) -> tuple[int, float, float]:
         """Outcomes, predicted and observed rewards, all added up."""
         outcomes, predicted, observed = zip(*self.tenths, strict=True)
         return sum(outcomes), sum(predicted), sum(observed)
-
-    @property
-    def calibration_error(self) -> float | None:
-        """The mean distance of predicted and observed rewards over tenths; None without outcomes."""
-        return calibration_error(np.array(self.tenths).T) if self.totals[0] else None
 
 
 def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
@@ -85,7 +82,7 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
     features = sorted(best.values(), key=lambda one: -one.least_omega)
     last_ms = max((part.drift_ms for part in parts if part.drift_ms is not None), default=None)
     drifts, early = sum(part.drifts for part in parts), sum(part.early for part in parts)
-    return RewardsSummary(tenths, drifts, last_ms, tuple(features), early)
+    return RewardsSummary(tenths, drifts, last_ms, tuple(features), early, _calibration_error(tenths))
 
 
 def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
@@ -93,6 +90,10 @@ def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]
     *believed, seen = (part.tolist() for part in beliefs)
     named = zip(zip(names, *believed, strict=True), seen, strict=True)
     features = tuple(FeatureSummary(*own) for own, is_seen in named if is_seen)
-    return RewardsSummary(
-        tuple(map(tuple, watch.by_tenth().T.tolist())), watch.drifts, watch.drift_ms, features, watch.early
-    )
+    tenths = tuple(map(tuple, watch.by_tenth().T.tolist()))
+    return RewardsSummary(tenths, watch.drifts, watch.drift_ms, features, watch.early, _calibration_error(tenths))
+
+
+def _calibration_error(tenths: Sequence[tuple[int, float, float]]) -> float | None:
+    sums = np.array(tenths).T
+    return calibration_error(sums) if sums[0].any() else None

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from onward.streams import cli
 from onward.streams.cli import status
-from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary
+from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary, joined
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
 from onward.streams.kafka.admin.owners import Member
 from onward.streams.kafka.client import EventWriter
@@ -182,7 +182,7 @@ def test_what_was_predicted_and_which_feature_helps_less_are_told(
     second = RewardsSummary(
         ((0, 0.0, 0.0), (100, 15.0, 12.0), *empty), 2, None, (telephone._replace(omega=0.1, omega_sd=0.19),), 5
     )
-    parts = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, rewards=part) for part in (first, second)]
+    parts = [ProgramSummary("loans", SPEC, VERSION, True, 1, 2, 0, rewards=joined([part])) for part in (first, second)]
     ledgers = [ledger._replace(partition=number, programs=(part,)) for number, part in enumerate(parts)]
     monkeypatch.setattr(summary, "summaries", lambda _: ledgers)
     monkeypatch.setenv("COLUMNS", "80")
