@@ -34,8 +34,8 @@ from onward.benchmarks.competition.trained import convergence, learned_goals, le
 from onward.benchmarks.face import Row, progress
 from onward.environments.competition import Settings, draw_world, load_worlds
 from onward.environments.competition.played import CompetitionWorld
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.errors import UsageError
-from onward.streams.settings import DemoSettings
 
 Floats = NDArray[np.float64]
 

@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from onward.benchmarks.competition.recommenders import phi_training
 from onward.environments.competition import Settings, World
-from onward.streams.cli.flags.parsing import CommandParser
-from onward.streams.cli.train_rl import Agent, add_flags, check_above_zero, train
+from onward.streams.cli.flags.parsing import parse_settings
+from onward.streams.cli.train_rl import Agent, TrainingSettings, check_above_zero, train
 from onward.streams.errors import OnwardError, UsageError
 
 Array = NDArray[np.float64]
 
+PROGRAM = "python -m onward.benchmarks.competition.train_phi"
 TARGETS = (0.4, 0.9)
 """It is trained for targets between these scores."""
 EVERY = 500
 """Updates between two checkpoints."""
 
 
+class PhiSettings(TrainingSettings):
+    """The settings of a training of phi."""
+
+    updates: int | None = Field(None, description="Updates of the networks (default: 23000).")
+    world: int = Field(0, description="The world to train it in.")
+
+
 def run(args: Sequence[str]) -> int:
     """Train phi and write its arrays, ``recommender.npz``; a wrong flag or a missing torch is one line and code 2."""
     try:
-        options = _parser().parse_args(list(args))
+        options = parse_settings(PhiSettings, PROGRAM, __doc__ or "", args)
         check_above_zero(options, (), ("updates",))
         train(lambda worlds: phi(options, worlds), options)
     except OnwardError as error:
@@ -35,15 +43,7 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(prog="python -m onward.benchmarks.competition.train_phi", description=__doc__)
-    add_flags(parser)
-    parser.add_argument("--updates", type=int, metavar="N", help="updates of the networks (default: 23000)")
-    parser.add_argument("--world", default=0, type=int, metavar="N", help="the world to train it in (default: 0)")
-    return parser
-
-
-def phi(options: Namespace, worlds: Sequence[World]) -> Agent:
+def phi(options: PhiSettings, worlds: Sequence[World]) -> Agent:
     """How the recommender of one of the worlds is trained."""
     if not 0 <= options.world < len(worlds):
         raise UsageError(f"--world {options.world}: there are {len(worlds)}, counted from 0")

@@ -21,12 +21,12 @@ from onward.agents.options import OptionBatch, Options
 from onward.benchmarks.face import Row, progress
 from onward.environments.options import FIFTH, KNOWN_PICKS, OptionsWorld
 from onward.environments.truth import PreferenceWorld
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
-from onward.streams.settings import DemoSettings
 
 from .data import Array, Mask
 

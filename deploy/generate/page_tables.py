@@ -6,7 +6,8 @@ A table stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -14,28 +15,12 @@ from pydantic.fields import FieldInfo
 
 from ...streams.errors import OnwardError
 from ...streams.metrics import Metrics
-from ...streams.settings import (
-    BrokerSettings,
-    DeadLetterSettings,
-    DemoSettings,
-    EraseSettings,
-    EvaluateSettings,
-    ExplainSettings,
-    ModelSettings,
-    ReplaySettings,
-    RetrySettings,
-    ShowSettings,
-    SimulateSettings,
-    SpecSettings,
-    StatusSettings,
-    TopicSettings,
-    TraceSettings,
-    WorkerSettings,
-)
+from ...streams.settings import Settings
+from ...streams.settings.fields import is_positional
 from .method_parameters import method_parameters
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-CONNECTION = frozenset(BrokerSettings.names())
+SETTINGS = re.compile(r"<!-- (settings (\S+)\.(\w+)) -->")
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
 
 
@@ -63,31 +48,20 @@ def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
 
 
 def _commands() -> dict[str, str]:
-    return {
-        "connection settings": _settings(BrokerSettings, ()),
-        "worker settings": _settings(WorkerSettings, CONNECTION),
-        "topics settings": _settings(TopicSettings, CONNECTION),
-        "models settings": _settings(ModelSettings, CONNECTION),
-        "specs settings": _settings(SpecSettings, CONNECTION | {"file"}),
-        "status settings": _settings(StatusSettings, CONNECTION),
-        "show settings": _settings(ShowSettings, CONNECTION | {"application"}),
-        "explain settings": _settings(ExplainSettings, CONNECTION | {"application"}),
-        "dead-letters settings": _settings(DeadLetterSettings, CONNECTION),
-        "retry settings": _settings(RetrySettings, frozenset(DeadLetterSettings.names()) | {"letters"}),
-        "erase settings": _settings(EraseSettings, CONNECTION),
-        "traces settings": _settings(TraceSettings, CONNECTION | {"people"}),
-        "evaluate settings": _settings(EvaluateSettings, CONNECTION),
-        "replay settings": _settings(ReplaySettings, CONNECTION),
-        "demo settings": _settings(DemoSettings, CONNECTION),
-        "simulate settings": _settings(SimulateSettings, CONNECTION),
+    """The tables of settings, by their classes: that of a class leaves out what a base's own table has."""
+    names = SETTINGS.findall((REFERENCE / "commands.md").read_text(encoding="utf-8"))
+    classes: dict[str, type[Settings]] = {
+        name: getattr(import_module(f"onward.streams.{module}"), own) for name, module, own in names
     }
+    return {name: _settings(own, set(own.__mro__[1:]) & set(classes.values())) for name, own in classes.items()}
 
 
-def _settings(settings: type[BrokerSettings], excluded: Container[str]) -> str:
+def _settings(settings: type[Settings], bases: Iterable[type[Settings]]) -> str:
+    told = {name for base in bases for name in base.names()}
     rows = [
         (f"`--{name.replace('_', '-')}`", f"`ONWARD_{name.upper()}`", _type(field), _default(field), field.description)
         for name, field in settings.names().items()
-        if name not in excluded
+        if name not in told and not is_positional(field)
     ]
     return _table(("flag", "variable", "value", "default", "meaning"), rows)
 

@@ -11,9 +11,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
 from ...schemas.headers import parse_time
 from ...schemas.kinds import kinds
+from .. import worker_defaults as defaults
 from ..durations import milliseconds
 from ..errors import BrokerError, OnwardError, UsageError
 from ..kafka import connection
@@ -24,7 +27,8 @@ from ..kafka.options import KafkaOptions
 from ..printable import printable
 from ..records import TopicPartition
 from ..replay.dead_letters import FoundLetter, headers_of_another, position_of, read_letter, retried_id
-from ..settings import BrokerSettings, DeadLetterSettings, RetrySettings, ShowLetterSettings
+from ..settings import BrokerSettings
+from ..settings.fields import Names
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
@@ -51,6 +55,43 @@ time. Records of several topics are sent topic by topic: decisions when the work
 that was a retry already, and was refused once more, is sent where its dead letter is given by its position only. The
 exit code is 1 where a dead letter cannot be sent again, else 0."""
 POLL_SECONDS = 0.25
+
+
+class DeadLetterSettings(BrokerSettings):
+    """Settings of ``onward dead-letters list``: which dead letters are meant."""
+
+    reason: Names = Field((), description="Those of this reason; repeat the flag for several.")
+    program: str | None = Field(None, min_length=1, description="Those whose record names this program.")
+    topic: Names = Field((), description="Those of records of this input topic; repeat the flag for several.")
+    since: str | None = Field(
+        None, description="Those sent at this time or later: 2026-11-21, 2026-11-21T08:49:00Z, or P1D for a day ago."
+    )
+    until: str | None = Field(None, description="Those sent before this time.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+
+class ShowLetterSettings(BrokerSettings):
+    """Settings of ``onward dead-letters show``."""
+
+    letters: CliPositionalArg[Names] = Field(min_length=1, description="Dead letters, TOPIC/PARTITION/OFFSET.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+
+class RetrySettings(DeadLetterSettings):
+    """Settings of ``onward dead-letters retry``."""
+
+    letters: CliPositionalArg[Names] = Field((), description="Dead letters, TOPIC/PARTITION/OFFSET.")
+    all: bool = Field(False, description="All of them; else give dead letters or flags that say which.")
+    dry_run: bool = Field(False, description="Tell what would be sent again, and send nothing.")
+    now: bool = Field(
+        False,
+        description="Send with the time of the retry as event time, so that windows begin now; else each record keeps "
+        "its own.",
+    )
+    group: str = Field(defaults.GROUP, min_length=1, description="Consumer group of the workers.")
+    patience_seconds: float = Field(
+        60, gt=0, le=86_400, description="Longest wait until the workers have read applications, before decisions."
+    )
 
 
 def run(args: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
+from pydantic import Field
 from rich.console import Console
 
 from ...environments.figures.recording import Recording
@@ -28,7 +29,8 @@ from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
 from ..records import Record
-from ..settings import BrokerSettings, DemoSettings
+from ..settings import BrokerSettings, WorldSettings
+from ..settings.fields import Names
 from ..topics import Topics, plan
 from .flags.output_paths import check_file, make_new_folder
 from .flags.parsing import parse_settings
@@ -49,6 +51,32 @@ CHECK_SECONDS = 0.2
 DEFAULT_REPORT = Path("onward-demo.html")
 EMBEDDED_FETCH_SECONDS = 0.002
 """The embedded broker lets an empty fetch wait its whole time, even when a record arrives meanwhile."""
+
+
+class DemoSettings(WorldSettings):
+    """Settings of ``onward demo``."""
+
+    brokers: Names = Field((), description="Kafka to run on, HOST:PORT, comma separated; an embedded one when absent.")
+    policies: Names = Field(
+        ("protoar", "linucb", "residual"),
+        min_length=1,
+        description="Choices, one program each; that of --spec serves beside them.",
+    )
+    people: int = Field(
+        500,
+        ge=1,
+        le=1_000_000,
+        description="Applications of every program; with --world retrained and lender its newcomers, 300 and 250 when "
+        "absent.",
+    )
+    partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
+    replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of the tables.")
+    report: Path | None = Field(
+        None, description="HTML page to write; onward-demo.html when absent, none when absent with --json."
+    )
+    picture: Path | None = Field(None, description="SVG file to write the live screen to, as it is at the end.")
+    keep: Path | None = Field(None, description="New folder to keep programs, ledgers and the worker's log in.")
 
 
 @dataclass(frozen=True)

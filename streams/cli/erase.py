@@ -8,7 +8,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import CliPositionalArg
 
 from ...schemas.events import Erasure
 from ...schemas.headers import format_time
@@ -20,7 +23,8 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..kafka.consume.between import records_between
 from ..printable import printable
-from ..settings import EraseSettings, TraceSettings
+from ..settings import BrokerSettings, fields
+from ..settings.archive import ArchiveSettings
 from ..topics import DAY_MS
 from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
@@ -48,6 +52,41 @@ when it may stay, without the name. Ends with exit code 1 where one is left that
 snapshot at once, in topics after their retention, in snapshots after 30 days; or where something was not searched, such
 as a batch of records that unpacks to too much. Sealed files of an archive are opened
 with the keys of --archive-key-command; what cannot be opened is not known to be without a name. Writes nothing."""
+
+
+class EraseSettings(BrokerSettings):
+    """Settings of ``onward erase send``."""
+
+    program: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$", description="Program that is to forget somebody.")
+    application: str | None = Field(None, min_length=1, max_length=200, description="One application.")
+    applicant: str | None = Field(
+        None, min_length=1, max_length=200, description="All that an applicant has sent until now."
+    )
+
+    @model_validator(mode="after")
+    def _one_person(self) -> Self:
+        if (self.application is None) == (self.applicant is None):
+            raise ValueError("say who is to be forgotten: give either --application or --applicant")
+        return self
+
+
+class TraceSettings(ArchiveSettings):
+    """Settings of ``onward erase verify``."""
+
+    people: CliPositionalArg[fields.Names] = Field(
+        (), description="Names, numbers or words that must be gone; without any, a line each from standard input."
+    )
+    state_dir: fields.Paths = Field((), description="Folders of workers' ledgers; all their files are searched.")
+    snapshots: str | None = Field(None, min_length=1, description="Address of the snapshots.")
+    bundle: fields.Paths = Field((), description="Folders of models.")
+    log: fields.Paths = Field((), description="Logs, and other files or folders that must not hold a name.")
+    journal_days: float | None = Field(
+        None,
+        gt=0,
+        le=36_500,
+        description="The workers' --journal-days; without it nothing ends what the journal holds.",
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
 class FoundTrace(NamedTuple):

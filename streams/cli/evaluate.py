@@ -8,8 +8,10 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated, Self
 
 import msgspec
+from pydantic import Field, model_validator
 
 from ...schemas.events import Recourse
 from ...schemas.kinds import kinds
@@ -36,7 +38,8 @@ from ..replay.evaluation import (
     without_exploration,
 )
 from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
-from ..settings import EvaluateSettings
+from ..settings.archive import ArchiveSettings
+from ..settings.fields import Metavar, Names
 from .display.evaluation import print_report, report_of
 from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
@@ -57,6 +60,33 @@ _decode = kinds["recourse"].decode
 ReplayOf = Callable[[TopicPartition, Path, ForgedRecords | None], JournalReplay]
 Answers = Mapping[tuple[int, int], PublishedStep]
 """By shard and step."""
+
+
+class EvaluateSettings(ArchiveSettings):
+    """Settings of ``onward evaluate``: the policy to evaluate, and the spec of the log."""
+
+    spec: Path = Field(description="Program spec (YAML): one that the program has had in the log.")
+    target_spec: Path | None = Field(
+        None, description="Spec of the policy to evaluate; it may differ in program and policy only."
+    )
+    choice: str | None = Field(None, min_length=1, description="Choice to evaluate, with the rest of the log's policy.")
+    parameter: Annotated[Names, Metavar("NAME=NUMBER")] = Field(
+        (), description="Parameters of that choice, NAME=NUMBER; repeat the flag or separate by commas."
+    )
+    snapshots: str | None = Field(
+        None,
+        min_length=1,
+        description="Where the journal was cut, begin with the oldest good snapshot at this address.",
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of a table.")
+
+    @model_validator(mode="after")
+    def _one_policy(self) -> Self:
+        if (self.target_spec is None) == (self.choice is None):
+            raise ValueError("give the policy to evaluate: either --target-spec FILE or --choice NAME")
+        if self.parameter and self.choice is None:
+            raise ValueError("--parameter belongs to --choice: with --target-spec the spec holds the parameters")
+        return self
 
 
 def run(args: Sequence[str]) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 
 import msgspec
 from msgspec import UNSET, Struct
+from pydantic import Field
 from rich.console import Console
 
 from ...schemas.encoding import Problem, Values
@@ -20,12 +22,11 @@ from ..programs.reasons import reasons_under
 from ..replay.considered import ConsideredOption, considered_options
 from ..replay.history import Happening
 from ..replay.journal_replay import ReplayedStep
-from ..settings import ExplainSettings
 from .display.explanation import Explanation, explain, in_lines, write_page
 from .display.printed_json import print_json
 from .flags.output_paths import check_file
 from .flags.parsing import parse_settings
-from .process.application_history import application_history, by_program
+from .process.application_history import ApplicationSettings, application_history, by_program
 from .process.application_replay import program_in_force, replayed
 from .process.client_logs import quiet_kafka_clients
 
@@ -36,6 +37,17 @@ NO_SPEC = "give the program's --spec, and it is computed again"
 NO_FEATURES = "the application's features are gone"
 OTHER_MODEL = "another model decided than the one that --spec names"
 NO_STEP = "the journal does not hold the person's step"
+
+
+class ExplainSettings(ApplicationSettings):
+    """Settings of ``onward explain``."""
+
+    spec: Path | None = Field(
+        None,
+        description="Program spec (YAML), to tell the options considered: the journal is read from its beginning.",
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    html: Path | None = Field(None, description="File to write the page to as HTML, instead of lines.")
 
 
 def run(args: Sequence[str]) -> int:

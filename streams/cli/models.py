@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_settings import CliPositionalArg, CliVariadicArg
 
 from ...schemas.encoding import FeatureCodec
 from ...schemas.events import Model
@@ -16,20 +18,22 @@ from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..programs.assembly import check_identity
 from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.compositions import cautions
 from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.model_fit import ModelFacts, misfit
 from ..programs.onnx.matrix import Stated
 from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
-from ..settings import ModelSettings
+from ..settings import BrokerSettings, Settings
+from ..settings.fields import Csv, Metavar, ModelBytes, Names, Paths
 from .display.model_check import broken_in_words, print_check
 from .display.new_model import print_model, tell
 from .display.read_progress import ReadProgress
-from .display.reminders import tell_cautions
+from .display.reminders import remind
 from .flags.actions import run_action
-from .flags.new_model import add_model_flags
-from .flags.parsing import CommandParser, parse_settings
+from .flags.new_model import NewModelSettings, Seed
+from .flags.parsing import parse_settings
 from .process.announcement import announce_event
 
 SOURCE = "onward/models"
@@ -54,6 +58,79 @@ DESCRIPTION = """Check a model and announce it on the models topic: the program'
 after that. One that they refuse all the same becomes a dead letter, and they go on with the model they have."""
 
 
+def _share(share: float) -> float:
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"give a share from 0 to 1, such as {BROKEN_LIMIT}")
+    return share
+
+
+Share = Annotated[float, AfterValidator(_share), Metavar("SHARE")]
+
+
+class ImportSettings(NewModelSettings):
+    """Settings of ``onward models import``."""
+
+    file: CliPositionalArg[Annotated[Path, Metavar("FILE.onnx")]] = Field(description="Classifier in ONNX.")
+    data: Csv = Field(description="Data with features and label.")
+    seed: Seed = Field(0, description="Seed of the order of rows.")
+    probabilities: Annotated[str | None, Metavar("NAME")] = Field(
+        None, description="The output that holds them, where several might."
+    )
+    columns: Annotated[str | None, Metavar("raw|encoded|NAMES")] = Field(
+        None,
+        description="What the columns of a model with one matrix hold: values as in the data, or encoded ones, in the "
+        "order of the spec; or the names of raw ones in their order, as income,region:north,region:south (default: "
+        "found out by its splits and the labels).",
+    )
+    retrain: CliVariadicArg[Annotated[Paths, Metavar("RETRAIN.onnx")]] = Field(
+        (),
+        description="The same classifier, fitted again on resamples of its data: an even number of files, by which the "
+        "spec's promise is measured.",
+    )
+
+
+class CheckSettings(Settings):
+    """Settings of ``onward models check``."""
+
+    manifest: CliPositionalArg[str] = Field(description="The new model's manifest: a path, or an fsspec address.")
+    spec: Paths = Field(min_length=1, description="The program's spec; repeat the flag for those of other programs.")
+    state_dir: Annotated[Paths, Metavar("DIR")] = Field(
+        min_length=1,
+        description="Folder of a worker's ledgers; repeat the flag for every worker that serves the program.",
+    )
+    by: Annotated[Names, Metavar("FEATURE")] = Field(
+        (),
+        description="Count by this feature of the people too, a number by quartiles; repeat the flag for several.",
+    )
+    limit: Share = Field(BROKEN_LIMIT, description="Largest share of the open options that may break, 0 to 1.")
+    group_limit: Annotated[Share | None, Metavar("SHARE")] = Field(
+        None, description="The same for the options of each group of --by (default: no limit)."
+    )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
+
+    @model_validator(mode="after")
+    def _groups(self) -> Self:
+        if self.group_limit is not None and not self.by:
+            raise ValueError("--group-limit: say with --by which groups")
+        return self
+
+
+class ModelSettings(BrokerSettings):
+    """Settings of ``onward models announce``."""
+
+    manifest: str = Field(
+        min_length=1, description="The model's manifest: a path, or an fsspec address that every worker can read."
+    )
+    spec: Paths = Field(
+        (), description="Specs of the workers' programs, to compare the model's columns with those of its program."
+    )
+    state_dir: Paths = Field(
+        (), description="Folders of workers' ledgers, to tell how many open options the model breaks."
+    )
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+
+
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
     return run_action("models", USAGE, {"import": import_file, "check": check, "announce": announce}, args)
@@ -61,32 +138,9 @@ def run(args: Sequence[str]) -> int:
 
 def import_file(args: Sequence[str]) -> int:
     """Import a model and print how good it is."""
-    parser = CommandParser(prog="onward models import", description=IMPORT)
-    parser.add_argument("file", type=Path, metavar="FILE.onnx", help="classifier in ONNX")
-    parser.add_argument("--data", required=True, type=Path, metavar="CSV", help="data with features and label")
-    add_model_flags(parser, "the order of rows")
-    parser.add_argument("--probabilities", metavar="NAME", help="the output that holds them, where several might")
-    parser.add_argument(
-        "--columns",
-        type=_columns,
-        metavar="raw|encoded|NAMES",
-        help="""what the columns of a model with one matrix hold: values as in the data, or encoded ones, in the order
-        of the spec; or the names of raw ones in their order, as income,region:north,region:south (default: found out by
-        its splits and the labels)""",
-    )
-    parser.add_argument(
-        "--retrain",
-        action="extend",
-        nargs="+",
-        default=[],
-        type=Path,
-        metavar="RETRAIN.onnx",
-        help="""the same classifier, fitted again on resamples of its data: an even number of files, by which the spec's
-        promise is measured""",
-    )
-    options = parser.parse_args(list(args))
+    options = parse_settings(ImportSettings, "onward models import", IMPORT, args)
     loaded = load_program_spec(options.spec)
-    tell_cautions(loaded.path)
+    remind(loaded.path, cautions)
     manifest = import_model(
         options.file,
         options.data,
@@ -94,7 +148,7 @@ def import_file(args: Sequence[str]) -> int:
         options.output,
         seed=options.seed,
         probabilities=options.probabilities,
-        columns=options.columns,
+        columns=None if options.columns is None else _stated(options.columns),
         retrains=options.retrain,
         goal_policy=options.goal_policy,
         tell=tell,
@@ -103,17 +157,14 @@ def import_file(args: Sequence[str]) -> int:
     return 0
 
 
-def _columns(text: str) -> Stated:
+def _stated(text: str) -> Stated:
     """The kind of a matrix's columns, or their names."""
     return "raw" if text == "raw" else "encoded" if text == "encoded" else tuple(text.split(","))
 
 
 def check(args: Sequence[str]) -> int:
     """Print what a new model would mean for the open options; raise ``OnwardError`` where it breaks too many."""
-    parser = _check_parser()
-    options = parser.parse_args(list(args))
-    if options.group_limit is not None and not options.by:
-        parser.error("--group-limit: say with --by which groups")
+    options = parse_settings(CheckSettings, "onward models check", CHECK, args)
     checked = check_open_options(
         _address(options.manifest),
         options.spec,
@@ -128,49 +179,6 @@ def check(args: Sequence[str]) -> int:
     return 0
 
 
-def _check_parser() -> CommandParser:
-    parser = CommandParser(prog="onward models check", description=CHECK)
-    parser.add_argument("manifest", metavar="MANIFEST", help="the new model's manifest: a path, or an fsspec address")
-    for flag, metavar, text in (
-        ("--spec", "FILE", "the program's spec; repeat the flag for those of other programs"),
-        (
-            "--state-dir",
-            "DIR",
-            "folder of a worker's ledgers; repeat the flag for every worker that serves the program",
-        ),
-    ):
-        parser.add_argument(flag, action="append", required=True, type=Path, metavar=metavar, help=text)
-    parser.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="FEATURE",
-        help="count by this feature of the people too, a number by quartiles; repeat the flag for several",
-    )
-    parser.add_argument(
-        "--limit",
-        default=BROKEN_LIMIT,
-        type=_share,
-        metavar="SHARE",
-        help="largest share of the open options that may break, 0 to 1 (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--group-limit",
-        type=_share,
-        metavar="SHARE",
-        help="the same for the options of each group of --by (default: no limit)",
-    )
-    parser.add_argument(
-        "--max-model-bytes",
-        default=LoadLimits.memory_bytes,
-        type=int,
-        metavar="BYTES",
-        help="memory that loading the model may take (default: %(default)s)",
-    )
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object instead of tables")
-    return parser
-
-
 def _check_limits(checked: CheckedModel, limit: float, group_limit: float | None) -> None:
     """Raise ``OnwardError`` where too many options break: of all, or of a group."""
     groups = [(f" of {name} {group}", counts) for name, of in checked.groups.items() for group, counts in of.items()]
@@ -183,17 +191,6 @@ def _check_limits(checked: CheckedModel, limit: float, group_limit: float | None
                 f"model {checked.version} would break {counts.broken:,} of {counts.open:,} open options{group} "
                 f"({counts.share:.1%}), more than {flag} {share:g}"
             )
-
-
-def _share(text: str) -> float:
-    """A share from 0 to 1."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = math.nan
-    if not 0.0 <= share <= 1.0:
-        raise argparse.ArgumentTypeError(f"give a share from 0 to 1, such as {BROKEN_LIMIT} (it is {text!r})")
-    return share
 
 
 def _address(manifest: str) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from ..archive.store import Archive, archive_at
 from ..errors import UsageError
@@ -21,7 +23,8 @@ from ..programs.assembly import assemble_all
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
-from ..settings import ReplaySettings
+from ..settings.archive import ArchiveSettings
+from ..settings.fields import Paths
 from ..topics import Topics
 from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
@@ -38,6 +41,30 @@ WHOLE = "the output"
 """What differs where only one side has it."""
 LONGEST_TEXT = 200
 """Characters of a value that are printed; JSON has all."""
+
+
+class ReplaySettings(ArchiveSettings):
+    """Settings of ``onward replay``: what is folded, and from where."""
+
+    check: bool = Field(False, description="Compare the outputs with those on the topics; replay does nothing else.")
+    spec: Paths = Field(min_length=1, description="Program specs (YAML) of the journal's programs.")
+    snapshots: str | None = Field(
+        None,
+        min_length=1,
+        description="Begin with the oldest snapshot at this address.",
+    )
+    from_ledger: Path | None = Field(
+        None, description="Begin with copies of the ledgers in this folder, a worker's --state-dir or a backup of one."
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+
+    @model_validator(mode="after")
+    def _checks(self) -> Self:
+        if not self.check:
+            raise ValueError("give --check: replay compares, and does nothing else")
+        if self.snapshots is not None and self.from_ledger is not None:
+            raise ValueError("give either --snapshots ADDRESS or --from-ledger FOLDER")
+        return self
 
 
 class FieldCount(NamedTuple):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
+from pydantic import Field
 from rich.console import Console
 
 from ...schemas.headers import format_time
@@ -13,11 +15,10 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
 from ..replay.history import Happening, state_of
-from ..settings import ShowSettings
 from .display.happenings import in_words
 from .display.printed_json import print_json
 from .flags.parsing import parse_settings
-from .process.application_history import ApplicationHistory, application_history, by_program
+from .process.application_history import ApplicationHistory, ApplicationSettings, application_history, by_program
 from .process.client_logs import quiet_kafka_clients
 from .process.taught import Shares, preference_updates
 
@@ -26,6 +27,16 @@ answer with its options, the outcome, the fate, and dead letters. Reads the topi
 nothing. With --program only the journal partition of its answer is read."""
 TaughtByEvent = Mapping[tuple[str, str], Shares]
 """The changes of preferences, by the kind and ``id`` of the event."""
+
+
+class ShowSettings(ApplicationSettings):
+    """Settings of ``onward show``."""
+
+    spec: Path | None = Field(
+        None,
+        description="Program spec (YAML), to tell what answers taught: the journal is read from its beginning.",
+    )
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
 
 
 class ShownEvent(NamedTuple):

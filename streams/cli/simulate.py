@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from pydantic import Field
+
 from ...environments.figures.recording import Recording
 from ...environments.play.contract import SimulatedWorld
 from ...environments.play.driver import TopicClient, connect, drive
@@ -21,7 +23,8 @@ from ...schemas.kinds import kinds
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..metrics import Metrics
-from ..settings import SimulateSettings
+from ..settings import WorldSettings
+from ..settings.fields import WebHost
 from ..worker.readiness import Readiness
 from ..worker.web import make_app
 from .display.words import mean
@@ -38,6 +41,33 @@ USED_BEFORE = "; where --run-name {} was used before, its events are repeats, wh
 CURVE_EVERY = 10_000
 MEASURE_SECONDS = 1.0
 PRINT_SECONDS = 10.0
+
+
+class SimulateSettings(WorldSettings):
+    """Settings of ``onward simulate``."""
+
+    people: int = Field(
+        1500,
+        ge=0,
+        le=100_000_000,
+        description="Applications of every program; 0: until stopped; with --world retrained and lender its newcomers, "
+        "300 and 250 when absent.",
+    )
+    rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")
+    programs: Path | None = Field(
+        None,
+        description="Write the program folders (spec, model) into this folder and end; a worker needs them. With "
+        "--world retrained or lender a second run plays the programs that are there.",
+    )
+    run_name: str | None = Field(
+        None,
+        pattern=r"^[a-zA-Z0-9._-]{1,60}$",
+        description="Put before every application's id; the time of the start when absent. Not to be used twice.",
+    )
+    patience_seconds: float = Field(60, gt=0, le=86_400, description="Longest wait for an answer before giving up.")
+    web: bool = Field(True, description="Serve /metrics with the mean expected reward, /healthz and /readyz.")
+    web_host: WebHost = "127.0.0.1"
+    web_port: int = Field(8081, ge=0, le=65_535, description="Port to serve them on; 0 takes a free one.")
 
 
 def run(args: Sequence[str]) -> int:

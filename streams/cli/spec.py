@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Self
 
 import msgspec
+from pydantic import Field, model_validator
+from pydantic_settings import CliPositionalArg
 
 from ...schemas.draft import Draft, draft_spec
 from ...schemas.draft.questions import Answer, Answers, Ask, Decisions, Question, answers_text, read_answers
+from ...schemas.draft.reminders import unprotected
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec, SpecError
@@ -20,77 +24,101 @@ from ..printable import printable
 from ..programs.announced_spec import check_announced, spec_event
 from ..programs.assembly import address_of, assemble
 from ..programs.bundle.loader import load_bundle, read_manifest
+from ..programs.compositions import cautions, needs_applicants, window_questions
 from ..programs.encoding import bounds_of, codec_of
 from ..programs.model_fit import Asked, ModelFacts, misfit
 from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from ..review.report import PEOPLE
+from ..settings import Settings
+from ..settings.fields import Csv, Metavar, Paths
 from .display.interview import Interview
 from .display.read_progress import LineProgress
-from .display.reminders import (
-    tell_applicants,
-    tell_cautions,
-    tell_effects,
-    tell_unlimited,
-    tell_unprotected,
-    tell_window_questions,
-)
+from .display.reminders import remind, remind_of_effects, tell, unlimited
 from .display.words import counted
-from .flags.parsing import CommandParser
+from .flags.actions import run_action
+from .flags.parsing import parse_settings
 
-DESCRIPTION = "Draft a program spec from a CSV, check specs, or review what people would be told."
+USAGE = """usage: onward spec check FILE... [FLAGS]
+       onward spec draft CSV [FLAGS]
+       onward spec review SPEC [FLAGS]
+
+  check   Explain every error with its line; exit code 2 when there is any.
+  draft   Write a first spec from a data file, to be reviewed by people.
+  review  What people would be told, and what is suspicious: tells nobody.
+
+`onward spec ACTION --help` explains the flags of an action."""
 MOST_NAMED = 10
 """Of the features that nobody has decided."""
 
 
+class CheckSettings(Settings):
+    """Settings of ``onward spec check``."""
+
+    specs: CliPositionalArg[Annotated[Paths, Metavar("FILE")]] = Field(min_length=1, description="Program spec (YAML).")
+    against: Annotated[Path | None, Metavar("OLD")] = Field(
+        None,
+        description="A spec that the program has had: tell what FILE changes, and whether that may be announced (else "
+        "code 2).",
+    )
+
+    @model_validator(mode="after")
+    def _one_file(self) -> Self:
+        if self.against is not None and len(self.specs) != 1:
+            raise ValueError("--against compares one FILE with OLD")
+        return self
+
+
+class DraftSettings(Settings):
+    """Settings of ``onward spec draft``."""
+
+    csv: CliPositionalArg[Csv] = Field(description="Data with one column a feature and a label.")
+    label: Annotated[str, Metavar("COLUMN")] = Field(description="Column that says what happened.")
+    output: Annotated[Path | None, Metavar("FILE")] = Field(None, description="New file; standard output when absent.")
+    answers: Annotated[Path | None, Metavar("FILE")] = Field(
+        None,
+        description="Answers to its questions, in YAML or JSON: taken from the file, and new ones kept in it.",
+    )
+    asks: bool = Field(
+        True,
+        validation_alias="input",
+        description="Ask on a terminal; with --no-input nothing is asked, and what is not known stays undecided.",
+    )
+
+
+class ReviewSettings(Settings):
+    """Settings of ``onward spec review``."""
+
+    spec: CliPositionalArg[Path] = Field(description="Program spec (YAML) whose model is trained.")
+    data: Csv = Field(description="Data with the features and the label.")
+    people: int = Field(PEOPLE, description="Rejected people to answer.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object.")
+
+
 def run(args: Sequence[str]) -> int:
-    """Check, draft or review."""
-    parser = CommandParser(prog="onward spec", description=DESCRIPTION)
-    actions = parser.add_subparsers(
-        dest="action", required=True, metavar="{check,draft,review}", parser_class=CommandParser
-    )
-    checking = actions.add_parser("check", help="explain every error with its line; exit code 2 when there is any")
-    checking.add_argument("specs", nargs="+", type=Path, metavar="FILE", help="program spec (YAML)")
-    checking.add_argument(
-        "--against",
-        type=Path,
-        metavar="OLD",
-        help="a spec that the program has had: tell what FILE changes, and whether that may be announced (else code 2)",
-    )
-    drafting = actions.add_parser("draft", help="write a first spec from a data file, to be reviewed by people")
-    drafting.add_argument("csv", type=Path, metavar="CSV", help="data with one column a feature and a label")
-    drafting.add_argument("--label", required=True, metavar="COLUMN", help="column that says what happened")
-    drafting.add_argument("--output", type=Path, metavar="FILE", help="new file; standard output when absent")
-    drafting.add_argument(
-        "--answers",
-        type=Path,
-        metavar="FILE",
-        help="answers to its questions, in YAML or JSON: taken from the file, and new ones kept in it",
-    )
-    drafting.add_argument(
-        "--no-input", action="store_true", help="ask nothing, as without a terminal: what is not known stays undecided"
-    )
-    reviewing = actions.add_parser("review", help="what people would be told, and what is suspicious: tells nobody")
-    reviewing.add_argument("spec", type=Path, metavar="SPEC", help="program spec (YAML) whose model is trained")
-    reviewing.add_argument(
-        "--data", required=True, type=Path, metavar="CSV", help="data with the features and the label"
-    )
-    reviewing.add_argument(
-        "--people", type=int, default=PEOPLE, metavar="N", help="rejected people to answer (default: %(default)s)"
-    )
-    reviewing.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
-    options = parser.parse_args(list(args))
-    if options.action == "review":
-        return review(options.spec, options.data, options.people, as_json=options.as_json)
-    if options.action == "check":
-        if options.against is not None and len(options.specs) != 1:
-            parser.error("--against compares one FILE with OLD")
-        if options.against is not None:
-            return check(options.specs, asks=False) or compare(options.specs[0], options.against)
-        return check(options.specs)
-    ask = None if options.no_input or not (sys.stdin.isatty() and sys.stderr.isatty()) else Interview()
-    return draft(options.csv, options.label, options.output, options.answers, ask)
+    """Run the action that the first argument names."""
+    if not args:
+        raise UsageError("say what is to be done: check, draft or review (see `onward spec --help`)")
+    return run_action("spec", USAGE, {"check": _check, "draft": _draft, "review": _review}, args)
+
+
+def _check(args: Sequence[str]) -> int:
+    settings = parse_settings(CheckSettings, "onward spec check", "Explain every error of specs.", args)
+    if settings.against is None:
+        return check(settings.specs)
+    return check(settings.specs, asks=False) or compare(settings.specs[0], settings.against)
+
+
+def _draft(args: Sequence[str]) -> int:
+    settings = parse_settings(DraftSettings, "onward spec draft", "Draft a program spec from a CSV.", args)
+    ask = Interview() if settings.asks and sys.stdin.isatty() and sys.stderr.isatty() else None
+    return draft(settings.csv, settings.label, settings.output, settings.answers, ask)
+
+
+def _review(args: Sequence[str]) -> int:
+    settings = parse_settings(ReviewSettings, "onward spec review", "Review what people would be told.", args)
+    return review(settings.spec, settings.data, settings.people, as_json=settings.as_json)
 
 
 def check(paths: Sequence[Path], *, asks: bool = True) -> int:
@@ -104,16 +132,13 @@ def check(paths: Sequence[Path], *, asks: bool = True) -> int:
     for file in paths:
         try:
             print(printable(_summary(load_program_spec(file))))
-            tell_cautions(file)
-            tell_applicants(file)
-            tell_unlimited(file)
-            tell_unprotected(file)
-            tell_effects(file)
+            remind(file, cautions, needs_applicants, unlimited, unprotected)
+            remind_of_effects(file)
             if fault := _reading_fault(load_program_spec(file)):
-                print(printable(f"{file}: {fault}"), file=sys.stderr)
+                tell(file, [fault])
                 code = UsageError.exit_code
             elif asks:
-                tell_window_questions(file)
+                remind(file, window_questions)
         except SpecError as error:
             for line, column, path, message in error.problems:
                 parts = (f"{file}:{line}:{column}", path, message)
@@ -145,9 +170,7 @@ def compare(new: Path, old: Path) -> int:
         print(printable(f"{new}: means the same as {old}: nothing is to be announced"))
         return 0
     if trained is None:
-        print(
-            printable(f"{old}: its model cannot be read, so what depends on the model is not checked"), file=sys.stderr
-        )
+        tell(old, ["its model cannot be read, so what depends on the model is not checked"])
     for change in differences:
         print(printable(f"  {change}" if change.refusal is None else f"  {change} (cannot change: {change.refusal})"))
     refused = [change.path for change in differences if change.refusal is not None]
@@ -199,7 +222,7 @@ def draft(
     if answers is not None:
         _keep(answers, decisions)
     if output is None:
-        _tell_open(csv, drafted)
+        tell(csv, _open(drafted))
         print(drafted.text, end="")
         return 0
     words = DraftedWords(drafted.text, output)
@@ -211,7 +234,7 @@ def draft(
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
     _write_words(words, output)
-    _tell_open(csv, drafted)
+    tell(csv, _open(drafted))
     print(f"{output}: drafted from {csv}; review it, then run: onward spec check {output}", file=sys.stderr)
     return 0
 
@@ -228,9 +251,8 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     from .display.review import print_review
 
     loaded = load_program_spec(spec)
-    tell_unprotected(spec)
-    tell_cautions(spec)
-    tell_effects(spec)
+    remind(spec, unprotected, cautions)
+    remind_of_effects(spec)
     found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
     return 0
@@ -252,8 +274,7 @@ def _kept_answers(file: Path | None, *, is_asked: bool) -> Answers:
 
 def _keep(file: Path, decisions: Decisions) -> None:
     """Write new answers to their file, and say which of the old ones do not fit the data."""
-    for line in decisions.unused():
-        print(printable(f"{file}: {line}"), file=sys.stderr)
+    tell(file, decisions.unused())
     if decisions.has_new:
         with writing(file):
             file.write_text(answers_text(decisions.answers, as_json=file.suffix == ".json"), encoding="utf-8")
@@ -266,27 +287,23 @@ def _write_words(words: DraftedWords, output: Path) -> None:
             words.file.parent.mkdir(parents=True)
             words.file.write_text(words.text, encoding="utf-8")
     if words.without_verbs:
-        print(printable(f"{output}: the words beside it stay: {words.without_verbs}"), file=sys.stderr)
-    for fault in words.faults:
-        line = f"{output}: the words beside it are not used, as they do not fit: {fault}"
-        print(printable(line), file=sys.stderr)
+        tell(output, [f"the words beside it stay: {words.without_verbs}"])
+    tell(output, (f"the words beside it are not used, as they do not fit: {fault}" for fault in words.faults))
 
 
-def _tell_open(csv: Path, drafted: Draft) -> None:
+def _open(drafted: Draft) -> Iterator[str]:
+    """What a draft leaves to people."""
     if drafted.unlabelled:
-        rows = counted(drafted.unlabelled, "row")
         what = "read as people without a label" if drafted.reads_unlabelled else "left out"
-        line = f"{csv}: {rows} {what}: the label is not given, so nobody knows what came of them"
-        print(printable(line), file=sys.stderr)
-    for line in drafted.to_decide:
-        print(printable(f"{csv}: {line}"), file=sys.stderr)
+        rows = counted(drafted.unlabelled, "row")
+        yield f"{rows} {what}: the label is not given, so nobody knows what came of them"
+    yield from drafted.to_decide
     if drafted.undecided:
         names = ", ".join(drafted.undecided[:MOST_NAMED]) + (", ..." if len(drafted.undecided) > MOST_NAMED else "")
         count = counted(len(drafted.undecided), "feature")
-        line = f"{csv}: {count} closed, as nobody has said whether people can change them: {names}"
-        print(printable(line), file=sys.stderr)
+        yield f"{count} closed, as nobody has said whether people can change them: {names}"
     for name, reason in drafted.left_out.items():
-        print(printable(f"{csv}: {name!r} is not used: {reason}"), file=sys.stderr)
+        yield f"{name!r} is not used: {reason}"
 
 
 def _summary(loaded: LoadedSpec) -> str:

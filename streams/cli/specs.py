@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
+
+from ...schemas.draft.reminders import unprotected
 from ...schemas.specfile import LoadedSpec
 from ..errors import OnwardError, UsageError
 from ..kafka import connection
 from ..kafka.admin.preflight import preflight
 from ..printable import printable
 from ..programs.announced_spec import check_announced, spec_event
-from ..programs.load_limits import limited_memory
+from ..programs.load_limits import LoadLimits, limited_memory
 from ..programs.program import Program
 from ..programs.spec_changes import SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
-from ..settings import SpecSettings
+from ..settings import BrokerSettings
+from ..settings.fields import ModelBytes
 from ..topics import Topics
-from .display.reminders import tell_unprotected
+from .display.reminders import remind
 from .flags.actions import run_action
 from .flags.parsing import parse_settings
 from .process.announcement import announce_event
@@ -36,6 +42,13 @@ go by it for everything after that, and keep what they have learned. The spec in
 change that the program cannot take is refused with the reason, and nothing is announced."""
 
 
+class SpecSettings(BrokerSettings):
+    """Settings of ``onward specs announce``."""
+
+    file: CliPositionalArg[Path] = Field(description="The changed spec.")
+    max_model_bytes: ModelBytes = LoadLimits.memory_bytes
+
+
 def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
     return run_action("specs", USAGE, {"announce": announce}, args)
@@ -48,7 +61,7 @@ def announce(args: Sequence[str]) -> int:
     """
     settings = parse_settings(SpecSettings, "onward specs announce", DESCRIPTION, args)
     loaded = load_program_spec(settings.file)
-    tell_unprotected(loaded.path)
+    remind(loaded.path, unprotected)
     topics, options = connection.topics(settings), connection.connection(settings)
     with quiet_kafka_clients():
         asyncio.run(preflight(options, [topics.journal, topics.specs]))

@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
+from .. import worker_defaults as defaults
 from ..kafka.admin.beginnings import beginnings
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.admin.owners import members
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
-from ..settings import StatusSettings
+from ..settings import BrokerSettings
 from ..topics import Topics
 from .display.idle_workers import idle_workers
 from .display.printed_json import print_json
@@ -26,6 +29,14 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """Show the topics' offsets, the lag of the workers' group and, with --state-dir, what the ledgers hold.
 The ledgers are only read; a worker may be running."""
+
+
+class StatusSettings(BrokerSettings):
+    """Settings of ``onward status``."""
+
+    group: str = Field(defaults.GROUP, min_length=1, description="Consumer group of the workers.")
+    state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
+    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
 
 
 def run(args: Sequence[str]) -> int:

@@ -6,17 +6,21 @@ import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 from rich.console import Console
 from rich.progress import track
 
 from ...schemas.events import NoRecourse, Recourse
 from ..errors import UsageError
 from ..printable import answer_in_words, in_language, printable
+from ..settings import Settings
+from ..settings.fields import File, Metavar
 from .display.words import counted
-from .flags.parsing import CommandParser
+from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
     from ..api.people import ValidPeople
@@ -30,49 +34,58 @@ MOST_DIGITS = 5
 """Of an answer."""
 
 
+class SuggestSettings(Settings):
+    """Settings of ``onward suggest``."""
+
+    people: CliPositionalArg[Path] = Field(description="CSV with the spec's features; it needs no label.")
+    spec: File = Field(description="Program spec (YAML).")
+    id: Annotated[str | None, Metavar("COLUMN")] = Field(
+        None, description="Column with people's names (default: the row's number, from 0)."
+    )
+    options: int | None = Field(None, description="The most options of a person (default: the spec's).")
+    language: Annotated[str | None, Metavar("TAG")] = Field(
+        None, description="Language of the spec's words to print (default: English)."
+    )
+    as_json: bool = Field(False, validation_alias="json", description="One event a line, as a worker publishes it.")
+    ask: Annotated[str | None, Metavar("NAME")] = Field(
+        None, description="Ask this person which plans they would take: the spec has `elicitation`."
+    )
+
+
 def run(args: Sequence[str]) -> int:
     """Print the answers, then the share of people without a recourse and why.
 
     Return 2 when there are rows that cannot be used, else 0.
     """
-    parser = CommandParser(prog="onward suggest", description=DESCRIPTION)
-    parser.add_argument("people", type=Path, metavar="PEOPLE", help="CSV with the spec's features; it needs no label")
-    parser.add_argument("--spec", required=True, type=Path, metavar="FILE", help="program spec (YAML)")
-    parser.add_argument("--id", metavar="COLUMN", help="column with people's names (default: the row's number, from 0)")
-    parser.add_argument("--options", type=int, metavar="N", help="the most options of a person (default: the spec's)")
-    parser.add_argument("--language", metavar="TAG", help="language of the spec's words to print (default: English)")
-    parser.add_argument("--json", action="store_true", help="one event a line, as a worker publishes it")
-    parser.add_argument(
-        "--ask", metavar="NAME", help="ask this person which plans they would take: the spec has `elicitation`"
-    )
-    options = parser.parse_args(list(args))
+    settings = parse_settings(SuggestSettings, "onward suggest", DESCRIPTION, args)
     # Imported late, because it takes seconds, which wrong flags and --help should not.
+    from ...schemas.draft.reminders import unprotected
     from ..api.program import MAX_OPTIONS, Program, read_spec
     from ..programs.assembly import assemble
-    from .display.reminders import tell_cautions, tell_unprotected
+    from ..programs.compositions import cautions
+    from .display.reminders import remind
 
-    if options.options is not None and not 1 <= options.options <= MAX_OPTIONS:
-        raise UsageError(f"--options is {options.options}: give a number from 1 to {MAX_OPTIONS}")
-    loaded = read_spec(options.spec, options.options)
+    if settings.options is not None and not 1 <= settings.options <= MAX_OPTIONS:
+        raise UsageError(f"--options is {settings.options}: give a number from 1 to {MAX_OPTIONS}")
+    loaded = read_spec(settings.spec, settings.options)
     languages = sorted(loaded.spec.words or ())
-    if options.language is not None and options.language not in languages:
+    if settings.language is not None and settings.language not in languages:
         known = ", ".join(languages) or "none"
-        raise UsageError(f"--language {options.language}: the spec has no such words; there are {known}")
+        raise UsageError(f"--language {settings.language}: the spec has no such words; there are {known}")
     program = Program(assemble(loaded))
-    tell_unprotected(options.spec)
-    tell_cautions(options.spec)
-    people = program.read_valid(options.people, id=options.id)
+    remind(settings.spec, unprotected, cautions)
+    people = program.read_valid(settings.people, id=settings.id)
     for problem in people.problems:
         print(f"onward: {printable(str(problem))}", file=sys.stderr)
-    if options.ask is not None:
-        ask(program, options.ask, people, as_json=options.json, language=options.language)
+    if settings.ask is not None:
+        ask(program, settings.ask, people, as_json=settings.as_json, language=settings.language)
         return UsageError.exit_code if people.problems else 0
     answers, errors = [], Console(stderr=True)
     everybody, title = program.answers(people.people), f"the rejected ones of {len(people.people):,} people"
     # On a screen the answers themselves show how far it is.
     silent = sys.stdout.isatty() or not errors.is_terminal
     for answer in track(everybody, title, console=errors, transient=True, disable=silent):
-        print(_shown(answer, as_json=options.json, language=options.language))
+        print(_shown(answer, as_json=settings.as_json, language=settings.language))
         answers.append(answer)
     summary = program.summarised(answers, people).summary()
     errors.out(summary, highlight=False)

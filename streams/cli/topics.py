@@ -9,13 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Literal, TypeVar
 
+from pydantic import Field
+
 from ..errors import BrokerError
 from ..journal.width import written_width
 from ..kafka import connection
 from ..kafka.admin.topics import check_topics, create_topics
 from ..kafka.options import KafkaOptions
 from ..records import Record, TopicPartition
-from ..settings import TopicSettings
+from ..settings import BrokerSettings
 from ..topics import Topics, plan
 from .display.words import counted
 from .flags.actions import run_action
@@ -32,6 +34,13 @@ USAGE = """usage: onward topics {create,check} [FLAGS]
   check   Say what is missing or different from the plan; exit code 3 when something is.
 
 `onward topics create --help` explains the flags."""
+
+
+class TopicSettings(BrokerSettings):
+    """Settings of ``onward topics``."""
+
+    partitions: int = Field(6, ge=1, le=10_000, description="Partitions of every topic; programs are spread over them.")
+    replication: int = Field(3, ge=1, le=100, description="Copies of every partition; 1 on a single broker.")
 
 
 def run(args: Sequence[str]) -> int:

@@ -5,65 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import structs
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
 
+from ...schemas.draft.reminders import unprotected
+from ...schemas.effects import idle_effects
 from ...schemas.specfile import LoadedSpec
 from ..programs.assembly import assemble
 from ..programs.bundle.manifest import MANIFEST
+from ..programs.compositions import cautions
 from ..programs.spec_check import load_program_spec
 from ..programs.training.dates import date_columns
 from ..programs.training.retrains import LASTING, RETRAINS, states_share
 from ..programs.training.sample import PEOPLE
-from ..programs.training.train import ESTIMATORS, train
+from ..programs.training.train import ESTIMATORS, EstimatorName, train
 from ..review.review import review
+from ..settings.fields import Csv, Metavar
 from .display.new_model import print_model, tell, tell_dates
 from .display.read_progress import LineProgress
-from .display.reminders import tell_cautions, tell_idle, tell_unprotected
+from .display.reminders import remind
 from .display.review import worst_lines
-from .flags.new_model import add_model_flags
-from .flags.parsing import CommandParser
+from .flags.new_model import NewModelSettings
+from .flags.parsing import parse_settings
 
 DESCRIPTION = """Train a model on labelled data and write it, its recourse instances and a manifest to a new folder.
 The same data, spec and seed give the same model."""
 
 
+class TrainSettings(NewModelSettings):
+    """Settings of ``onward train``."""
+
+    csv: CliPositionalArg[Csv] = Field(description="Data with the spec's features and its label.")
+    estimator: EstimatorName = Field(next(iter(ESTIMATORS)), description="Kind of model.")
+    calibrate: bool = Field(
+        False,
+        description="Fit a sigmoid that turns scores into probabilities, by cross-validation (not for mlp).",
+    )
+    retrains: Annotated[int | None, Metavar("B")] = Field(
+        None,
+        description="Models of resamples of the data to keep with the model, by which its promise is measured: an even "
+        f"number (default: {RETRAINS} where the spec's promise needs them, {LASTING} where its options should last, "
+        "else 0).",
+    )
+    date_column: Annotated[str | None, Metavar("NAME")] = Field(
+        None,
+        description="Column of the CSV with dates, no feature: the shares of `promise: {kind: retrains}` are measured "
+        "on later rows (default: on random halves of the rows); dates as 2026-01-31, or all as years, 202601, 20260131 "
+        "or Unix time.",
+    )
+
+
 def run(args: Sequence[str]) -> int:
     """Train and print how good the model is."""
-    parser = CommandParser(prog="onward train", description=DESCRIPTION)
-    parser.add_argument("csv", type=Path, metavar="CSV", help="data with the spec's features and its label")
-    add_model_flags(parser, "split and training")
-    parser.add_argument(
-        "--estimator",
-        default=next(iter(ESTIMATORS)),
-        choices=list(ESTIMATORS),
-        help="kind of model (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--calibrate",
-        action="store_true",
-        help="fit a sigmoid that turns scores into probabilities, by cross-validation (not for mlp)",
-    )
-    parser.add_argument(
-        "--retrains",
-        type=int,
-        metavar="B",
-        help=f"""models of resamples of the data to keep with the model, by which its promise is measured: an even
-        number (default: {RETRAINS} where the spec's promise needs them, {LASTING} where its options should last,
-        else 0)""",
-    )
-    parser.add_argument(
-        "--date-column",
-        metavar="NAME",
-        help="""column of the CSV with dates, no feature: the shares of `promise: {kind: retrains}` are measured on
-        later rows (default: on random halves of the rows); dates as 2026-01-31, or all as years, 202601, 20260131 or
-        Unix time""",
-    )
-    options = parser.parse_args(list(args))
+    options = parse_settings(TrainSettings, "onward train", DESCRIPTION, args)
     loaded = load_program_spec(options.spec)
-    tell_unprotected(loaded.path)
-    tell_cautions(loaded.path)
-    tell_idle(loaded.path)
+    remind(loaded.path, unprotected, cautions, idle_effects)
     manifest = train(
         options.csv,
         loaded,

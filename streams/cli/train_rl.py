@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
+from pydantic_settings import CliPositionalArg, SettingsConfigDict
 from rich.console import Console
 
 from ...agents.actor import save_arrays
@@ -21,7 +22,9 @@ from ...agents.goals import sac_training
 from ...agents.goals.sac_training import Progress
 from ...environments.competition import GoalPractice, Recommender, Settings, World, draw_world, load_worlds
 from ..errors import OnwardError, UsageError
-from .flags.parsing import CommandParser
+from ..settings import Settings as CommandSettings
+from ..settings.fields import Folder, Metavar
+from .flags.parsing import parse_settings
 
 Array = NDArray[np.float64]
 
@@ -61,36 +64,38 @@ class Agent(NamedTuple):
     history: Callable[[], Sequence[Progress]] = tuple
 
 
+class TrainingSettings(CommandSettings):
+    """Settings of every training: its folder, its worlds and its seed."""
+
+    model_config = SettingsConfigDict(allow_inf_nan=True)  # check_above_zero refuses them
+
+    output: Folder = Field(description="Folder of arrays and checkpoints.")
+    worlds: Annotated[Path | None, Metavar("FILE.npz")] = Field(
+        None, description=f"Frozen worlds (default: {DRAWN_WORLDS} drawn from seeds)."
+    )
+    seed: int = Field(0, description="Of everything random.")
+
+
+class GoalSettings(TrainingSettings):
+    """Settings of ``onward train-rl``."""
+
+    agent: CliPositionalArg[Literal["goal"]] = Field(description="What is trained.")
+    horizon: Annotated[int, Metavar("T")] = Field(1, description="Rounds within which people come back.")
+    beta: float = Field(0.05, description="How easy changes are.")
+    lessons: int | None = Field(None, description="Lessons, 50 rounds each (default: 140).")
+    alpha: float = Field(7.0, description="The weight of reliability.")
+    tau: float = Field(5.0, description="The weight of feasibility.")
+
+
 def run(args: Sequence[str]) -> int:
     """Train and write the arrays."""
-    options = _parser().parse_args(list(args))
-    check_above_zero(options, ("alpha", "tau", "beta"), ("lessons", "horizon"))
-    train(lambda worlds: _goal(options, worlds), options)
+    settings = parse_settings(GoalSettings, "onward train-rl", DESCRIPTION, args)
+    check_above_zero(settings, ("alpha", "tau", "beta"), ("lessons", "horizon"))
+    train(lambda worlds: _goal(settings, worlds), settings)
     return 0
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(prog="onward train-rl", description=DESCRIPTION)
-    parser.add_argument("agent", choices=["goal"], help="what is trained")
-    add_flags(parser)
-    parser.add_argument("--horizon", default=1, type=int, metavar="T", help="rounds within which people come back")
-    parser.add_argument("--beta", default=0.05, type=float, help="how easy changes are (default: %(default)s)")
-    parser.add_argument("--lessons", type=int, metavar="N", help="lessons, 50 rounds each (default: 140)")
-    parser.add_argument("--alpha", default=7.0, type=float, help="the weight of reliability (default: 7)")
-    parser.add_argument("--tau", default=5.0, type=float, help="the weight of feasibility (default: 5)")
-    return parser
-
-
-def add_flags(parser: CommandParser) -> None:
-    """Add the flags of every training: its folder, its worlds and its seed."""
-    parser.add_argument("--output", required=True, type=Path, metavar="DIR", help="folder of arrays and checkpoints")
-    parser.add_argument(
-        "--worlds", type=Path, metavar="FILE.npz", help=f"frozen worlds (default: {DRAWN_WORLDS} drawn from seeds)"
-    )
-    parser.add_argument("--seed", default=0, type=int, metavar="N", help="of everything random (default: 0)")
-
-
-def check_above_zero(options: Namespace, numbers: Sequence[str], counts: Sequence[str]) -> None:
+def check_above_zero(options: TrainingSettings, numbers: Sequence[str], counts: Sequence[str]) -> None:
     """Raise ``UsageError`` for numbers that are not above 0, counts below 1, and a negative seed."""
     for name in numbers:
         if not 0 < getattr(options, name) < float("inf"):
@@ -110,7 +115,7 @@ def _loaded(path: Path) -> list[World]:
         raise UsageError(f"--worlds: {error}") from error
 
 
-def _goal(options: Namespace, worlds: list[World]) -> Agent:
+def _goal(options: GoalSettings, worlds: list[World]) -> Agent:
     competition = Settings(horizon=options.horizon, beta=options.beta)
     settings = sac_training.Settings(alpha=options.alpha, tau=options.tau)
     settings = settings._replace(lessons=options.lessons or settings.lessons)
@@ -136,7 +141,7 @@ def _most_successful(world: World, settings: Settings) -> Recommender:
     return recommend
 
 
-def train(build: Callable[[list[World]], Agent], options: Namespace) -> None:
+def train(build: Callable[[list[World]], Agent], options: TrainingSettings) -> None:
     """Train an agent of the flags' worlds to its end, from its checkpoint where there is one, and write its arrays.
 
     Raises ``UsageError`` where torch is missing, or a file cannot be read or written.
@@ -180,9 +185,9 @@ def _write_history(path: Path, history: Sequence[Progress]) -> None:
             writer.writerows(history)
 
 
-def _facts(options: Namespace, agent: Agent) -> dict[str, Any]:
+def _facts(options: TrainingSettings, agent: Agent) -> dict[str, Any]:
     """The facts that a training must share with its checkpoint."""
-    facts = {name: value for name, value in vars(options).items() if name not in ("agent", "output", "worlds")}
+    facts = options.model_dump(exclude={"agent", "output", "worlds"})
     return facts | {"worlds": None if options.worlds is None else str(options.worlds), "total": agent.total}
 
 

@@ -8,7 +8,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from onward.streams.cli import COMMANDS
-from onward.streams.settings import SimulateSettings, TopicSettings, WorkerSettings
+from onward.streams.cli.simulate import SimulateSettings
+from onward.streams.cli.topics import TopicSettings
+from onward.streams.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {

@@ -13,9 +13,9 @@ from onward.environments.people import PeopleWorld
 from onward.environments.population import SPEC, Population
 from onward.environments.truth import TruthWorld
 from onward.schemas.specfile import load_spec
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.errors import UsageError
 from onward.streams.programs.training import margin
-from onward.streams.settings import DemoSettings
 from onward.tests.support.packaged_specs import text_alone
 
 

@@ -1,24 +1,22 @@
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from onward.streams.cli import COMMANDS
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.cli.flags.parsing import parse_settings
+from onward.streams.cli.models import ModelSettings
+from onward.streams.cli.simulate import SimulateSettings
+from onward.streams.cli.status import StatusSettings
+from onward.streams.cli.topics import TopicSettings
 from onward.streams.errors import UsageError
 from onward.streams.journal.dead_letters import HEADER_BYTES, dead_letter_of_record
 from onward.streams.kafka.connection import connection, worker_options
 from onward.streams.records import Record
-from onward.streams.settings import (
-    LARGEST_RECORD_BYTES,
-    BrokerSettings,
-    DemoSettings,
-    ModelSettings,
-    SimulateSettings,
-    StatusSettings,
-    TopicSettings,
-    WorkerSettings,
-)
+from onward.streams.settings import LARGEST_RECORD_BYTES, BrokerSettings, WorkerSettings
 
 NEEDED = ["--brokers", "a:9092,b:9092", "--spec", "one.yaml", "--spec", "two.yaml", "--state-dir", "state"]
 ALL = [
@@ -158,6 +156,8 @@ def test_a_number_that_is_not_finite_is_refused_in_one_line(flag: str, value: st
 def test_every_number_with_a_fraction_has_an_end() -> None:
     """Its milliseconds must not be more than a number can be."""
     found = 0
+    for command in COMMANDS:
+        import_module(f"onward.streams.cli.{command.replace('-', '_')}")
     for settings in every_settings(BrokerSettings):
         assert settings.model_config["allow_inf_nan"] is False
         for name, given in settings.model_fields.items():

@@ -1,70 +1,54 @@
-"""Reminds of what a spec leaves to people."""
+"""Reminds of what a good spec leaves to people."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ....schemas.draft.reminders import unlimited, unprotected
+from ....schemas.draft import reminders
 from ....schemas.effects import idle_effects
-from ....schemas.specfile import load_spec
+from ....schemas.spec import ProgramSpec
+from ....schemas.specfile import LoadedSpec, load_spec
 from ...errors import ModelError
 from ...printable import printable
 from ...programs.assembly import address_of
 from ...programs.bundle.loader import read_manifest
-from ...programs.compositions import cautions, needs_applicants, window_questions
 from ...programs.effects import doubts_in_words, lacking_effects
 
-
-def tell_unprotected(spec: Path) -> None:
-    """Name on standard error the features of a good spec that look personal and that somebody may be told to change."""
-    for line in unprotected(load_spec(spec).spec):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
+Reminder = Callable[[ProgramSpec], Iterable[str]]
 
 
-def tell_cautions(spec: Path) -> None:
-    """Say on standard error which methods of a good spec may leave most people without an option."""
-    for line in cautions(load_spec(spec).spec):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
+def remind(file: Path, *of: Reminder) -> None:
+    """Say on standard error, a line each, what these find in a spec."""
+    tell(file, (line for reminder in of for line in reminder(load_spec(file).spec)))
 
 
-def tell_idle(spec: Path) -> None:
-    """Name on standard error the features of a good spec that others follow and that nobody can change."""
-    for line in idle_effects(load_spec(spec).spec):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
+def unlimited(spec: ProgramSpec) -> Iterator[str]:
+    """The numbers that somebody may be told to change by any amount."""
+    for name in reminders.unlimited(spec):
+        yield f"{name}: people may be told to change it by any amount: give a `max_change`"
 
 
-def tell_effects(spec: Path) -> None:
-    """The same, and what the data of the first model, where there is one, have against what follows in a good spec."""
-    tell_idle(spec)
-    loaded = load_spec(spec)
-    if not (loaded.spec.effects or loaded.spec.computed):
-        return
+def remind_of_effects(file: Path) -> None:
+    """Say which features that others follow nobody can change, and what the first model's data have against effects."""
+    remind(file, idle_effects)
+    loaded = load_spec(file)
+    if loaded.spec.effects or loaded.spec.computed:
+        tell(file, _doubts(loaded))
+
+
+def _doubts(loaded: LoadedSpec) -> Iterator[str]:
     try:
         manifest, _ = read_manifest(address_of(loaded), redirects=True)
     except ModelError:
         return
     if lacking := lacking_effects(loaded.spec, manifest.effects):
-        told = f"{spec}: its model knows no slope and deviation of {lacking}: train it again, or give both"
-        print(printable(told), file=sys.stderr)
-    for line in doubts_in_words(manifest.measured.effects, manifest.effects):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
+        yield f"its model knows no slope and deviation of {lacking}: train it again, or give both"
+    yield from doubts_in_words(manifest.measured.effects, manifest.effects)
 
 
-def tell_applicants(spec: Path) -> None:
-    """Say on standard error where applications under a good spec must name their applicants."""
-    for line in needs_applicants(load_spec(spec).spec):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
-
-
-def tell_window_questions(spec: Path) -> None:
-    """Ask on standard error what only people know of the outcomes of a good spec."""
-    for line in window_questions(load_spec(spec).spec):
-        print(printable(f"{spec}: {line}"), file=sys.stderr)
-
-
-def tell_unlimited(spec: Path) -> None:
-    """Name on standard error the numbers that somebody may be told to change by any amount."""
-    for name in unlimited(load_spec(spec).spec):
-        told = f"{spec}: {name}: people may be told to change it by any amount: give a `max_change`"
-        print(printable(told), file=sys.stderr)
+def tell(file: Path, lines: Iterable[str]) -> None:
+    """Say something of a file on standard error."""
+    for line in lines:
+        print(printable(f"{file}: {line}"), file=sys.stderr)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from itertools import takewhile
 from typing import Any, NoReturn, TypeVar
 
@@ -14,9 +15,10 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp, CliSettingsSource, SettingsError
 
 from ...errors import UsageError
-from ...settings import BrokerSettings
+from ...settings import Settings
+from ...settings.fields import Metavar, is_positional
 
-S = TypeVar("S", bound=BrokerSettings)
+S = TypeVar("S", bound=Settings)
 
 METAVARS = {
     "tuple[str,...]": "A,B",
@@ -27,8 +29,6 @@ METAVARS = {
     "int": "N",
     "float": "N",
 }
-FLAG_METAVARS = {"--parameter": "NAME=NUMBER"}
-"""Metavars of flags that are more specific than their type's."""
 
 EMPTY_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")
 QUOTES_AND_SPACES = str.maketrans("", "", "' ")
@@ -43,8 +43,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The same, but a flag that there is not is told before the ones that are missing because of it."""
-        # The flags of an action are its own parser's.
-        given = () if self._subparsers is not None else sys.argv[1:] if args is None else args
+        given = sys.argv[1:] if args is None else args
         known = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         for flag in _flags(given):
             given_name = flag.lstrip("-")
@@ -62,7 +61,8 @@ class CommandParser(argparse.ArgumentParser):
 def parse_settings(settings: type[S], prog: str, description: str, args: Sequence[str]) -> S:
     """The settings from flags and environment, flags first; ``UsageError`` names every wrong one in one line."""
     parser = CommandParser(prog=prog, description=description)
-    source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=_add_argument)
+    add_argument = partial(_add_argument, dict(_metavars(settings)))
+    source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=add_argument)
     try:
         return CliApp.run(settings, cli_args=list(args), cli_settings_source=source)
     except SettingsError as error:
@@ -78,11 +78,23 @@ def _flags(args: Sequence[str]) -> Iterator[str]:
             yield arg.partition("=")[0]
 
 
-def _add_argument(container: argparse.ArgumentParser, *names: str, **options: Any) -> argparse.Action:
+def _metavars(settings: type[Settings]) -> Iterator[tuple[str, str]]:
+    """The metavars that settings name, by the setting."""
+    for name, field in settings.names().items():
+        for metavar in (own.text for own in field.metadata if isinstance(own, Metavar)):
+            yield name, metavar
+
+
+def _add_argument(
+    metavars: Mapping[str, str], container: argparse.ArgumentParser, *names: str, **options: Any
+) -> argparse.Action:
     """Add a flag with a readable metavar, and without an empty default in its help."""
     metavar = options.get("metavar")
     if metavar is not None:
-        options["metavar"] = FLAG_METAVARS.get(names[-1]) or METAVARS.get(metavar, metavar)
+        own = metavars.get(names[-1].removeprefix("--").replace("-", "_"))
+        options["metavar"] = own or METAVARS.get(metavar, metavar)
+    if options.get("nargs") in ("*", "+") and names[-1].startswith("--"):
+        options["action"] = "extend"  # it may be repeated, too
     for default in EMPTY_DEFAULTS:
         options["help"] = options["help"].replace(default, "")
     options["help"] = TUPLE_DEFAULT.sub(_plain_default, options["help"])
@@ -93,15 +105,15 @@ def _plain_default(match: re.Match[str]) -> str:
     return f"(default: {match[1].translate(QUOTES_AND_SPACES)})"
 
 
-def missing(*names: str) -> str:
+def missing(*names: str, positional: Container[str] = ()) -> str:
     """The message for required settings that are missing."""
-    flags, variables = (listed(map(form, names), "and") for form in (_flag, _variable))
+    shown = listed((_shown(name, name in positional) for name in names), "and")
     verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
-    return f"{flags} {verb} missing: give {pronoun}, or set {variables}"
+    return f"{shown} {verb} missing: give {pronoun}, or set {listed(map(_variable, names), 'and')}"
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _shown(name: str, is_positional: bool) -> str:
+    return name.upper() if is_positional else f"--{name.replace('_', '-')}"
 
 
 def _variable(name: str) -> str:
@@ -114,19 +126,21 @@ def listed(words: Iterable[str], conjunction: str) -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def _messages(settings: type[BrokerSettings], errors: Sequence[Any]) -> Iterator[str]:
+def _messages(settings: type[Settings], errors: Sequence[Any]) -> Iterator[str]:
+    positional = {name for name, field in settings.names().items() if is_positional(field)}
     absent = [str(error["loc"][0]) for error in errors if error["type"] == "missing"]
     if absent:
-        yield missing(*absent)
+        yield missing(*absent, positional=positional)
     for error in errors:
         if error["type"] != "missing":
-            yield _message(settings, error)
+            yield _message(settings, error, positional)
 
 
-def _message(settings: type[BrokerSettings], error: Any) -> str:
+def _message(settings: type[Settings], error: Any, positional: Container[str]) -> str:
+    message = str(error["msg"]).removeprefix("Value error, ")
     if not error["loc"]:
-        return str(error["msg"]).removeprefix("Value error, ")
+        return message
     name = str(error["loc"][0])
     value = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {error['input']!r})"
-    message = str(error["msg"])
-    return f"{_flag(name)} or {_variable(name)}: {message[0].lower()}{message[1:]}{value}"
+    shown = f"{_shown(name, name in positional)} or {_variable(name)}"
+    return f"{shown}: {message[0].lower()}{message[1:]}{value}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from pydantic import Field
+from pydantic_settings import CliPositionalArg
+
 from ...errors import OnwardError
 from ...kafka.admin.beginnings import Beginning, beginnings
 from ...kafka.admin.offsets import partition_offsets
@@ -12,9 +15,20 @@ from ...kafka.connection import connection
 from ...kafka.connection import topics as topic_names
 from ...kafka.consume.between import records_between
 from ...replay.history import Happening, History
-from ...settings import ShowSettings
+from ...settings import BrokerSettings
 from ..display.read_progress import ReadProgress
 from .unread_batches import UnreadBatches
+
+
+class ApplicationSettings(BrokerSettings):
+    """Which application is meant."""
+
+    application: CliPositionalArg[str] = Field(min_length=1, max_length=200, description="Name of the application.")
+    program: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$",
+        description="Program of the application; all of them when absent. With it the journal is read faster.",
+    )
 
 
 class ApplicationHistory(NamedTuple):
@@ -41,7 +55,7 @@ class ApplicationHistory(NamedTuple):
         return [*([] if begun else map(str, self.cut)), *self.unread]
 
 
-def application_history(settings: ShowSettings) -> ApplicationHistory:
+def application_history(settings: ApplicationSettings) -> ApplicationHistory:
     """The events about an application. Raise ``OnwardError`` where nothing is known of it."""
     history = History(settings.application, settings.program, topic_names(settings))
     unread = UnreadBatches()
@@ -59,7 +73,7 @@ def by_program(happenings: Iterable[Happening]) -> dict[str | None, list[Happeni
     return programs
 
 
-def _read(history: History, settings: ShowSettings, unread: UnreadBatches) -> list[Beginning]:
+def _read(history: History, settings: ApplicationSettings, unread: UnreadBatches) -> list[Beginning]:
     """Read the outputs, then the journal, then the inputs; return where the journal begins that may name it.
 
     One program's answers to an application stand in one partition, which is that of the journal. So when the outputs
@@ -83,7 +97,7 @@ def _read(history: History, settings: ShowSettings, unread: UnreadBatches) -> li
     return beginnings(options, (one for one in journal if not named or one.partition in named))
 
 
-def _nothing(settings: ShowSettings) -> str:
+def _nothing(settings: ApplicationSettings) -> str:
     where = "" if settings.program is None else f" of program {settings.program!r}"
     return (
         f"nothing is known of application {settings.application!r}{where}: check the name, --program and "

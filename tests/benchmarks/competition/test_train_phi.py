@@ -25,7 +25,7 @@ def test_wrong_flags_are_refused_in_one_line(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_world_that_is_not_there_or_has_nobody_to_help_is_refused() -> None:
-    options, world = train_phi._parser().parse_args(["--output", "rl", "--world", "1"]), draw_world(0, rows=1000)
+    options, world = train_phi.PhiSettings(output=Path("rl"), world=1), draw_world(0, rows=1000)
     with pytest.raises(UsageError, match="--world 1: there are 1, counted from 0"):
         train_phi.phi(options, [world])
     with pytest.raises(UsageError, match="hardly anybody in it has a score below"):

@@ -19,12 +19,13 @@ from onward.environments.competition.played import CompetitionWorld
 from onward.environments.play.driver import connect, drive
 from onward.schemas.events import ModelDecision, PromiseChange, Threshold
 from onward.streams.cli import main
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.errors import UsageError
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
-from onward.streams.settings import BrokerSettings, DemoSettings
+from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
 from onward.tests.support.forked_process import ForkedProcess
 from onward.tests.support.installations import PATIENCE

@@ -13,9 +13,9 @@ import pytest
 
 from onward.environments.retrained.played import RetrainedWorld
 from onward.streams.cli import main
+from onward.streams.cli.demo import DemoSettings
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.errors import UsageError
-from onward.streams.settings import DemoSettings
 from onward.tests.streams.cli.test_demo import KEYS
 from onward.tests.support.installations import PATIENCE
 from onward.tests.support.played_worlds import served, summary_of

@@ -47,7 +47,7 @@ def test_wrong_flags_are_refused_in_one_line(
 def test_a_recommender_is_not_trained_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train-rl", "recommender", "--output", str(tmp_path / "rl")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "invalid choice: 'recommender' (choose from 'goal')" in line or "(choose from goal)" in line
+    assert line == "onward: AGENT or ONWARD_AGENT: input should be 'goal' (it is 'recommender')"
 
 
 @pytest.mark.rl
