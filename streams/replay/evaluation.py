@@ -118,11 +118,6 @@ class PolicyEvaluation(NamedTuple):
     silent: int = 0
 
     @property
-    def silent_share(self) -> float:
-        """The share of the steps of which nothing was heard."""
-        return self.silent / self.evaluation.steps if self.evaluation.steps else 0.0
-
-    @property
     def answered(self) -> int:
         """The number of steps of the log."""
         known = self.evaluation.steps + self.evaluation.unexplored
@@ -210,8 +205,9 @@ class PolicyEvaluator:
         log = Log(*columns[:-3], *(column > 0.0 for column in columns[-3:]))
         without = sum(shard.without_recourse for shard in self._shards.values())
         unseen, unnamed = (sum(row.end == end for row in rows) for end in ("unseen", "unnamed"))
-        silent = sum(row.end == "rewarded" and row.silent for row in rows)
-        return PolicyEvaluation(evaluate(log), without, unseen, unnamed, unfinished, self._earlier, silent)
+        found = evaluate(log)
+        silent = sum(row.end == "rewarded" and row.silent and not (found.unexplored and row.fixed) for row in rows)
+        return PolicyEvaluation(found, without, unseen, unnamed, unfinished, self._earlier, silent)
 
 
 class _Shard:

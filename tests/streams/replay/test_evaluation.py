@@ -222,8 +222,10 @@ def test_a_policy_learns_nothing_from_what_comes_later(tmp_path):
 def test_without_exploration_there_is_no_number(tmp_path):
     program = exploring(share=0.0)
     events = replayed(program, story(program, tmp_path).journal, tmp_path / "again")
-    found = evaluated(program, with_choice(program, "protoar", {}), events).evaluation
+    result = evaluated(program, with_choice(program, "protoar", {}), events)
+    found = result.evaluation
     assert found.unexplored > 0
+    assert result.silent <= found.steps, "steps that are left out are not counted as silent either"
     assert found.doubly_robust is None
     assert "`exploration` above 0" in found.doubt
     own = evaluated(program, program, events).evaluation
