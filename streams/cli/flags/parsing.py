@@ -61,7 +61,9 @@ class CommandParser(argparse.ArgumentParser):
 def parse_settings(settings: type[S], prog: str, description: str, args: Sequence[str]) -> S:
     """The settings from flags and environment, flags first; ``UsageError`` names every wrong one in one line."""
     parser = CommandParser(prog=prog, description=description)
-    add_argument = partial(_add_argument, dict(_metavars(settings)))
+    named = settings.names().items()
+    metavars = {name: own.text for name, field in named for own in field.metadata if isinstance(own, Metavar)}
+    add_argument = partial(_add_argument, metavars)
     source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=add_argument)
     try:
         return CliApp.run(settings, cli_args=list(args), cli_settings_source=source)
@@ -78,17 +80,10 @@ def _flags(args: Sequence[str]) -> Iterator[str]:
             yield arg.partition("=")[0]
 
 
-def _metavars(settings: type[Settings]) -> Iterator[tuple[str, str]]:
-    """The metavars that settings name, by the setting."""
-    for name, field in settings.names().items():
-        for metavar in (own.text for own in field.metadata if isinstance(own, Metavar)):
-            yield name, metavar
-
-
 def _add_argument(
     metavars: Mapping[str, str], container: argparse.ArgumentParser, *names: str, **options: Any
 ) -> argparse.Action:
-    """Add a flag with a readable metavar, and without an empty default in its help."""
+    """Add a flag with a readable metavar, or its setting's own, and without an empty default in its help."""
     metavar = options.get("metavar")
     if metavar is not None:
         own = metavars.get(names[-1].removeprefix("--").replace("-", "_"))
