@@ -34,8 +34,13 @@ def upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
+def _split_paths(value: object) -> object:
+    """The paths of a list; one path may have a comma in it."""
+    return (value,) if isinstance(value, str) and Path(value).exists() else _split(value)
+
+
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
+Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_paths)]
 File = Annotated[Path, Metavar("FILE")]
 Folder = Annotated[Path, Metavar("DIR")]
 Csv = Annotated[Path, Metavar("CSV")]
