@@ -22,7 +22,7 @@ Formula = Callable[[Sequence[Array]], Array]
 """The raw values (n,) of a feature from those of its parents, (n,) each; NaN where it has none."""
 
 
-class Strata(NamedTuple):
+class EncodedStrata(NamedTuple):
     """S groups of people with slopes of their own: those whose encoded ``columns`` (c,) are one of the ``rows`` (S, c).
 
     ``slopes`` and ``deviations`` (S, p) are those of a link's parents.
@@ -53,7 +53,7 @@ class Link(NamedTuple):
     deviations: Sequence[float] = ()
     formula: Formula | None = None
     stops: tuple[float, float] = (-math.inf, math.inf)
-    strata: Strata | None = None
+    strata: EncodedStrata | None = None
 
 
 class Encoding(NamedTuple):
@@ -274,7 +274,7 @@ class _Level(NamedTuple):
     lowest: Array
     highest: Array
     formula: Formula | None
-    strata: Sequence[tuple[int, Strata]]
+    strata: Sequence[tuple[int, EncodedStrata]]
     short: Array | None = None
 
     def of(self, people: Array) -> _Level:

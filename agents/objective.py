@@ -12,7 +12,7 @@ from .consequences import Consequences
 from .costs import Cost, SampledCost, execution_probability
 from .costs.effort import assumed_effort
 from .improvement import Improvement
-from .options import OptionBatch, Outlook, Samples
+from .options import CostSamples, OptionBatch, Outlook
 from .sigmoid import scalar_logit, scalar_sigmoid
 
 LEAST_NU = 1e-6
@@ -160,7 +160,7 @@ class Objective(NamedTuple):
             does, which = self.acted(points[point], people[whose]), np.arange(len(point))
             acts = does != people[whose]
         if isinstance(self.cost, SampledCost):
-            samples = Samples(self.cost.shifts(does, people, which, whose), self.cost, self.nu)
+            samples = CostSamples(self.cost.shifts(does, people, which, whose), self.cost, self.nu)
             cost = self.cost.mean(samples.costs)
         else:
             cost = self.cost.of_pairs(does, people, which, whose)

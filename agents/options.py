@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Array, Indices, Mask
-from .costs import Preferences, SampledCost, Served, served
+from .costs import Preferences, SampledCost, ServedShares, served
 from .sigmoid import scalar_sigmoid
 
 LEAST_HELP = math.log(0.8)
@@ -42,7 +42,7 @@ class Outlook(NamedTuple):
         return scalar_sigmoid(self.log_odds.item(option))
 
 
-class Samples(NamedTuple):
+class CostSamples(NamedTuple):
     """The costs of P options in S samples of a person's cost function, before they are computed.
 
     They are the options' ``shifts`` (P, K) as the distribution ``cost`` weighs them. People carry an option of the cost
@@ -60,20 +60,20 @@ class Samples(NamedTuple):
         """The number S of samples."""
         return len(self.cost.editable)
 
-    def at(self, which: Indices | Mask | slice) -> Samples:
+    def at(self, which: Indices | Mask | slice) -> CostSamples:
         """Those of some of the options."""
-        return Samples(self.shifts[which], *self[1:])
+        return CostSamples(self.shifts[which], *self[1:])
 
-    def with_preferences(self, preferences: Preferences) -> Samples:
+    def with_preferences(self, preferences: Preferences) -> CostSamples:
         """The same options for a population of which something was learned."""
-        return Samples(self.shifts, self.cost.under(preferences.shares), self.nu, True)
+        return CostSamples(self.shifts, self.cost.under(preferences.shares), self.nu, True)
 
     @property
     def costs(self) -> Array:
         """The costs, (P, S), infinite where a sample would not carry an option out."""
         return self.cost.costs(self.shifts)
 
-    def served(self, limit: float) -> Served:
+    def served(self, limit: float) -> ServedShares:
         """Whom these options serve as a set, where a cost of at most ``limit`` satisfies."""
         changed = self.shifts[:, -len(self.cost.columns.movable) :] > 0.0
         return served(self.costs, self.cost.editable, changed, limit)
@@ -101,7 +101,7 @@ class Options(NamedTuple):
     point: Indices
     execution: Array
     outlook: Outlook | None = None
-    samples: Samples | None = None
+    samples: CostSamples | None = None
     acts: Mask | None = None
 
     @property
@@ -169,7 +169,7 @@ class OptionBatch(NamedTuple):
     cost: Array
     execution: Array
     outlook: Outlook | None = None
-    samples: Samples | None = None
+    samples: CostSamples | None = None
     acts: Mask | None = None
 
     @property

@@ -32,7 +32,7 @@ from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.competition.scarcity import calendars, scarce, shifts
 from onward.benchmarks.competition.trained import convergence, learned_goals, learned_recommenders
 from onward.benchmarks.face import Row, progress
-from onward.environments.competition import Settings, draw_world, load_worlds
+from onward.environments.competition import CompetitionRules, draw_world, load_worlds
 from onward.environments.competition.played import CompetitionWorld
 from onward.streams.cli.demo import DemoSettings
 from onward.streams.errors import UsageError
@@ -145,7 +145,7 @@ def _named(trials: Trials) -> Iterator[Row]:
     worst_gini = np.zeros(0)
     for horizon, beta in SETTINGS:
         case = f"T={horizon} beta={beta:g}"
-        found = trials.measure(Settings(horizon=horizon, beta=beta))
+        found = trials.measure(CompetitionRules(horizon=horizon, beta=beta))
         yield episodes_row(
             f"RF {case}", found.feasibility, reference=paper.RF.get((horizon, beta)), aim=AIM_RF[horizon, beta]
         )
@@ -162,7 +162,7 @@ def _named(trials: Trials) -> Iterator[Row]:
 def _coverage(trials: Trials, horizon: int, beta: float) -> Iterator[Row]:
     """RR at other nominal coverages."""
     for nominal in (0.9, 0.8):
-        found = trials.measure(Settings(horizon=horizon, beta=beta), nominal)
+        found = trials.measure(CompetitionRules(horizon=horizon, beta=beta), nominal)
         name = f"T={horizon} beta={beta:g} nominal={nominal:.2f}"
         yield episodes_row(f"RR {name}", found.reliability, reference=nominal)
         yield episodes_row(f"RF {name}", found.feasibility)
@@ -181,7 +181,7 @@ def _baseline(trials: Trials) -> Iterator[Row]:
     """The last threshold and L2 projection, with and without trying again."""
     for horizon, beta in SETTINGS:
         for retry in (False, True) if horizon > 1 else (False,):
-            settings = Settings(horizon=horizon, beta=beta, retry_while_waiting=retry)
+            settings = CompetitionRules(horizon=horizon, beta=beta, retry_while_waiting=retry)
             found = trials.measure(settings, goal=GOALS["last_threshold"], planner="L2")
             case = f"baseline T={horizon} beta={beta:g}{', retry' if retry else ''}"
             yield episodes_row(f"{case} RR", found.reliability, reference=paper.BASELINE_RR)
@@ -192,7 +192,7 @@ def _recommenders(dice_rounds: int, trials: Trials) -> Iterator[Row]:
     """Every recommender with the default goal, T = 1: RF at RR .95, score error, cost and Gini index."""
     for name in PLANNERS:
         for number, beta in enumerate((0.05, 0.01)):
-            found = trials.measure(Settings(beta=beta), planner=name)
+            found = trials.measure(CompetitionRules(beta=beta), planner=name)
             reference = paper.HYBRIDS[HYBRID_OF[name]][number] if name in HYBRID_OF else None
             yield episodes_row(f"{name} beta={beta:g} RF", found.feasibility, reference=reference)
             yield episodes_row(f"{name} beta={beta:g} RR", found.reliability, reference=paper.NOMINAL)
@@ -208,7 +208,7 @@ def _recommenders(dice_rounds: int, trials: Trials) -> Iterator[Row]:
 
 def _speed(name: str, trials: Trials) -> Row:
     """Processor time of a recommendation at a goal of .6."""
-    world, settings = trials.worlds[0], Settings()
+    world, settings = trials.worlds[0], CompetitionRules()
     people = world.people(np.random.default_rng(0), (2000,))
     people = people[world.score(people) < 0.6]
     recommend = PLANNERS[name](world, settings)
@@ -224,7 +224,7 @@ def _pareto(figures: Path | None, trials: Trials) -> Iterator[Row]:
     fronts: dict[str, list[tuple[float, float]]] = {}
     for name in (DEFAULT_GOAL, "capacity", "conformal + offset", "last_threshold + offset", "fixed + offset"):
         for nominal in (0.5, 0.7, 0.8, 0.9, 0.95):
-            found = trials.measure(Settings(), nominal, GOALS[name])
+            found = trials.measure(CompetitionRules(), nominal, GOALS[name])
             yield episodes_row(f"{name} nominal={nominal:.2f} RR", found.reliability, reference=nominal)
             yield episodes_row(f"{name} nominal={nominal:.2f} RF", found.feasibility)
             fronts.setdefault(name, []).append((float(found.reliability.mean()), float(found.feasibility.mean())))
@@ -237,7 +237,7 @@ def _horizons(figures: Path | None, trials: Trials) -> Iterator[Row]:
     curves: dict[str, list[tuple[float, float]]] = {}
     for name in (DEFAULT, "L2"):
         for horizon in range(1, 6):
-            found = trials.measure(Settings(horizon=horizon), planner=name)
+            found = trials.measure(CompetitionRules(horizon=horizon), planner=name)
             yield episodes_row(f"{name} T={horizon} RF", found.feasibility)
             yield episodes_row(f"{name} T={horizon} RR", found.reliability, reference=paper.NOMINAL)
             curves.setdefault(name, []).append((horizon, float(found.feasibility.mean())))
@@ -277,7 +277,7 @@ def _fixed(score: float, offset: bool, coverage: float, horizon: int) -> RoundGo
 
 def _pools(trials: Trials) -> Iterator[Row]:
     """Ten and a hundred times as many people and places."""
-    base = Settings()
+    base = CompetitionRules()
     for times in (10, 100):
         larger = replace(base, first=base.first * times, newcomers=base.newcomers * times, places=base.places * times)
         found = replace(trials, episodes=max(1, trials.episodes // times)).measure(larger)
@@ -296,7 +296,7 @@ def _unprinted(trials: Trials) -> Iterator[Row]:
         {"retry_while_waiting": True, "beta": 0.01},
     ]
     for changes in varied:
-        found = trials.measure(replace(Settings(horizon=5), **changes))  # type: ignore[arg-type]
+        found = trials.measure(replace(CompetitionRules(horizon=5), **changes))  # type: ignore[arg-type]
         case = "T=5 " + ", ".join(f"{name}={value}" for name, value in changes.items())
         yield episodes_row(f"{case} RR", found.reliability, reference=paper.NOMINAL)
         yield episodes_row(f"{case} RF", found.feasibility)
@@ -306,7 +306,7 @@ def _learned(trials: Trials) -> Iterator[Row]:
     """Difficulties learned from those who come back, beside known ones in the same episodes of twice as many rounds."""
     rounds = 2 * trials.rounds
     for horizon, beta in SETTINGS:
-        settings, case = Settings(horizon=horizon, beta=beta), f"T={horizon} beta={beta:g}"
+        settings, case = CompetitionRules(horizon=horizon, beta=beta), f"T={horizon} beta={beta:g}"
         alone = [
             replace(trials, episodes=1, rounds=rounds, seed=trials.seed + 1000 * number)
             for number in range(trials.episodes)
@@ -328,7 +328,10 @@ def _demo(trials: Trials) -> Iterator[Row]:
         world = CompetitionWorld(settings, progress).world
         season = Trials([world], 1, trials.rounds, seed)
         for learns in (True, False):
-            found, case = season.measure(Settings(), learns=learns), f"seed={seed}, {'learned' if learns else 'known'}"
+            found, case = (
+                season.measure(CompetitionRules(), learns=learns),
+                f"seed={seed}, {'learned' if learns else 'known'}",
+            )
             yield episodes_row(f"season {case} RF", found.feasibility)
             yield episodes_row(f"season {case} RR", found.reliability, reference=paper.NOMINAL)
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ..agents.candidates.plans import PlanGenerator
 from ..agents.costs.causal import Causal
 from ..schemas.events import Answer, Application, DeadLetter, NoRecourse, Option, Question, Recourse
-from ..schemas.spec import Elicitation, PriorComponent, ProgramSpec, WeightPrior
+from ..schemas.spec import ElicitationTerms, PriorComponent, ProgramSpec, WeightPrior
 from ..streams.api.program import load_program
 from ..streams.cli.display.words import percentage
 from ..streams.durations import milliseconds
@@ -25,7 +25,7 @@ from ..streams.programs.elicitation import elicitation_faults
 from ..streams.programs.spec_check import load_program_spec
 from ..streams.topics import Topics
 from .figures.recording import Recording, Summary
-from .figures.sections import Section, Served, Shown
+from .figures.sections import RunProgress, Section, Shown
 from .people import PeopleWorld
 from .play.lockstep import LockstepRun, SimulatedProgram
 from .play.simulation import Simulation, SimulationStep, Steps, answer_to, is_journaled, options_of
@@ -164,7 +164,7 @@ class ElicitationRun(LockstepRun):
         return self._step(kind, Answer(self.program, name, option, number), is_journaled(id))
 
 
-def shown(recording: Recording, served: Served, excess: Sequence[Sequence[float]]) -> Shown:
+def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[float]]) -> Shown:
     """What was asked and answered, and how near people's easiest plan the answers bring them.
 
     ``excess`` are the shares by which the first option costs people above their own cheapest plan: of those who answer
@@ -234,7 +234,7 @@ class ElicitationWorld(PeopleWorld):
         policy = msgspec.structs.replace(
             spec.policy, objective="cost", generator="plans", generator_parameters={}, cost="causal"
         )
-        elicitation = Elicitation(questions=QUESTIONS, prior=prior_of_kinds(spec), influences=INFLUENCES)
+        elicitation = ElicitationTerms(questions=QUESTIONS, prior=prior_of_kinds(spec), influences=INFLUENCES)
         for choice in self.policies:
             policy = msgspec.structs.replace(policy, choice=choice)
             for _, fault in elicitation_faults(msgspec.structs.replace(spec, policy=policy), elicitation):

@@ -28,7 +28,7 @@ class ScoredWorld(Protocol):
         """What a suggestion to application t is worth."""
 
 
-class Point(NamedTuple):
+class ScorePoint(NamedTuple):
     """The score of the first ``rounds`` decisions, of which ``suggestions`` were not for nothing.
 
     ``mer``, the mean expected reward, and ``oracle_mer`` are means over all decisions; a decision for nothing counts 0.
@@ -63,7 +63,7 @@ class Scoreboard:
         self._every = every
         self._rounds = self._suggestions = 0
         self._reward = self._improvement = self._cost = self._oracle = 0.0
-        self.curve: list[Point] = []
+        self.curve: list[ScorePoint] = []
 
     def record(self, t: int, suggestion: Any, /) -> None:
         """Count the decision to suggest something (None: nothing) to application t."""
@@ -79,10 +79,10 @@ class Scoreboard:
             self.curve.append(self.now)
 
     @property
-    def now(self) -> Point:
+    def now(self) -> ScorePoint:
         """The score so far; 0 before the first decision."""
         n, served = max(1, self._rounds), self._suggestions
-        return Point(
+        return ScorePoint(
             rounds=self._rounds,
             mer=self._reward / n,
             improvement=self._improvement / served if served else None,

@@ -22,7 +22,7 @@ from .figures.recording import Recording, Summary
 from .figures.sections import Section, Shown
 from .people import PeopleWorld
 from .play.simulation import Simulation
-from .rounds import Point, Scoreboard
+from .rounds import Scoreboard, ScorePoint
 from .truth import Conditions, TruthWorld
 
 FEATURE = "card_utilisation"
@@ -126,7 +126,7 @@ def lines_of(shift: ShiftSummary) -> Iterator[str]:
         yield f"{policy} found to help less than expected: {learned}"
 
 
-def phases(curve: Sequence[Point], shift: int, rejected: int) -> Phases:
+def phases(curve: Sequence[ScorePoint], shift: int, rejected: int) -> Phases:
     """The phases of a curve with a point after each answer, of ``rejected`` people in all."""
     length = max(1, int((rejected - shift) * SHARE))
     return Phases(
@@ -134,13 +134,13 @@ def phases(curve: Sequence[Point], shift: int, rejected: int) -> Phases:
     )
 
 
-def _mean(curve: Sequence[Point], first: int, last: int) -> float | None:
+def _mean(curve: Sequence[ScorePoint], first: int, last: int) -> float | None:
     """The mean improvement by the answers from ``first`` to ``last``, as far as they are there."""
     count, total = (end - start for start, end in zip(_sums(curve, first), _sums(curve, last), strict=True))
     return total / count if count else None
 
 
-def _sums(curve: Sequence[Point], rounds: int) -> tuple[int, float]:
+def _sums(curve: Sequence[ScorePoint], rounds: int) -> tuple[int, float]:
     """Suggestions, and the sum of their improvement, of the first answers."""
     at = bisect_right(curve, rounds, key=lambda score: score.rounds) - 1
     return (0, 0.0) if at < 0 else (curve[at].suggestions, curve[at].suggestions * (curve[at].improvement or 0.0))

@@ -21,7 +21,7 @@ MOST_NAMED = 12
 """With more constraints than these nobody looks for the few that contradict each other."""
 
 
-class Interval(NamedTuple):
+class NumberRange(NamedTuple):
     """The numbers from ``low`` to ``high``; an end is left out where it is open."""
 
     low: float
@@ -34,13 +34,13 @@ class Interval(NamedTuple):
         """Whether no number is left."""
         return self.low > self.high or (self.low == self.high and (self.low_open or self.high_open))
 
-    def __and__(self, other: Interval) -> Interval:
+    def __and__(self, other: NumberRange) -> NumberRange:
         low, low_open = max((self.low, self.low_open), (other.low, other.low_open))
         high, high_closed = min((self.high, not self.high_open), (other.high, not other.high_open))
-        return Interval(low, high, low_open, not high_closed)
+        return NumberRange(low, high, low_open, not high_closed)
 
 
-Domain = Interval | frozenset[str]
+Domain = NumberRange | frozenset[str]
 Domains = Mapping[str, Domain]
 Constraint = tuple[str, str] | Rule
 
@@ -94,7 +94,7 @@ def _can_hold(spec: ProgramSpec, constraints: Sequence[Constraint]) -> bool:
 
 
 def _all(feature: Feature) -> Domain:
-    return frozenset(feature.values) if feature.bounds is None else Interval(*feature.bounds)
+    return frozenset(feature.values) if feature.bounds is None else NumberRange(*feature.bounds)
 
 
 def _carried(domains: Domains, pairs: Sequence[tuple[str, str]], features: Mapping[str, Feature]) -> Domains | None:
@@ -104,20 +104,20 @@ def _carried(domains: Domains, pairs: Sequence[tuple[str, str]], features: Mappi
         before = dict(carried)
         for first, second in pairs if number % 2 else reversed(pairs):
             less, more = carried[first], carried[second]
-            assert isinstance(less, Interval), "le compares numbers"
-            assert isinstance(more, Interval), "le compares numbers"
-            carried[second] = more & _rounded(Interval(less.low, math.inf, less.low_open), features[second])
-            carried[first] = less & _rounded(Interval(-math.inf, more.high, False, more.high_open), features[first])
+            assert isinstance(less, NumberRange), "le compares numbers"
+            assert isinstance(more, NumberRange), "le compares numbers"
+            carried[second] = more & _rounded(NumberRange(less.low, math.inf, less.low_open), features[second])
+            carried[first] = less & _rounded(NumberRange(-math.inf, more.high, False, more.high_open), features[first])
         if carried == before:
             break
     return None if any(map(_is_empty, carried.values())) else carried
 
 
 def _is_empty(domain: Domain) -> bool:
-    return domain.empty if isinstance(domain, Interval) else not domain
+    return domain.empty if isinstance(domain, NumberRange) else not domain
 
 
-def _rounded(interval: Interval, feature: Feature) -> Interval:
+def _rounded(interval: NumberRange, feature: Feature) -> NumberRange:
     """For an integer the whole numbers of an interval, whose ends are closed."""
     if feature.type != "integer":
         return interval
@@ -126,7 +126,7 @@ def _rounded(interval: Interval, feature: Feature) -> Interval:
         low = math.floor(low) + 1 if interval.low_open else math.ceil(low)
     if math.isfinite(high):
         high = math.ceil(high) - 1 if interval.high_open else math.floor(high)
-    return Interval(low, high)
+    return NumberRange(low, high)
 
 
 def _holds(rule: Rule, domains: Domains, features: Mapping[str, Feature]) -> bool:
@@ -146,7 +146,7 @@ def _branches(rule: Rule, domains: Domains, features: Mapping[str, Feature]) -> 
 def _kept(condition: Condition, domains: Domains, features: Mapping[str, Feature], *, met: bool) -> Iterator[Domain]:
     """The parts of a feature's domain in which a condition is met, or is not; the empty ones are left out."""
     feature, domain = features[condition.feature], domains[condition.feature]
-    if not isinstance(domain, Interval):
+    if not isinstance(domain, NumberRange):
         equal = frozenset((str(condition.equals),))
         kept = domain & equal if met else domain - equal
         if kept:
@@ -158,19 +158,19 @@ def _kept(condition: Condition, domains: Domains, features: Mapping[str, Feature
             yield left
 
 
-def _parts(condition: Condition, *, met: bool) -> Iterator[Interval]:
+def _parts(condition: Condition, *, met: bool) -> Iterator[NumberRange]:
     """The numbers that meet a condition, or do not."""
     if condition.equals is not None:
         value = float(condition.equals)
         if met:
-            yield Interval(value, value)
+            yield NumberRange(value, value)
         else:
-            yield Interval(-math.inf, value, high_open=True)
-            yield Interval(value, math.inf, low_open=True)
+            yield NumberRange(-math.inf, value, high_open=True)
+            yield NumberRange(value, math.inf, low_open=True)
     elif condition.at_least is not None:
         least = condition.at_least
-        yield Interval(least, math.inf) if met else Interval(-math.inf, least, high_open=True)
+        yield NumberRange(least, math.inf) if met else NumberRange(-math.inf, least, high_open=True)
     else:
         assert condition.at_most is not None, "each condition of a checked spec has one operator"
         most = condition.at_most
-        yield Interval(-math.inf, most) if met else Interval(most, math.inf, low_open=True)
+        yield NumberRange(-math.inf, most) if met else NumberRange(most, math.inf, low_open=True)

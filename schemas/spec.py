@@ -371,7 +371,7 @@ DEFAULT_DEADLINE = timedelta(days=7)
 """How long people may take to answer, where the spec does not say it."""
 
 
-class Elicitation(Struct, frozen=True, forbid_unknown_fields=True):
+class ElicitationTerms(Struct, frozen=True, forbid_unknown_fields=True):
     """How people are asked which of several plans they would take.
 
     They are asked at most ``questions``, with ``options`` plans each, and no more when the expected regret is at most
@@ -426,7 +426,7 @@ class ProgramSpec(Struct, frozen=True, forbid_unknown_fields=True):
     retention: Retention = Retention()
     capacity: Capacity | None = None
     promise: PromiseTerms = PromiseTerms()
-    elicitation: Elicitation | None = None
+    elicitation: ElicitationTerms | None = None
     shards: Annotated[int, Meta(ge=1, le=1024)] = 1
     instances: Instances = Instances()
     words: dict[LanguageTag, LanguageWords] | str | None = None

@@ -19,7 +19,7 @@ from .feature_check import listed
 from .feature_rules import NUMERIC, Violation, feature_violations, range_of
 from .normal_form import normal_form
 from .problems import did_you_mean
-from .spec import FIRST_ROUND_END, Condition, Elicitation, Feature, ProgramSpec, WeightPrior, Window
+from .spec import FIRST_ROUND_END, Condition, ElicitationTerms, Feature, ProgramSpec, WeightPrior, Window
 from .words.rules import word_violations
 
 LONGEST_PROMISE = LONGEST_ROUND = LONGEST_DEADLINE = timedelta(days=3653)
@@ -215,7 +215,7 @@ def _check_window(window: Window) -> Iterator[Violation]:
         yield ("policy", "window", "lateness"), "must not be negative"
 
 
-def _check_elicitation(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:
+def _check_elicitation(spec: ProgramSpec, elicitation: ElicitationTerms) -> Iterator[Violation]:
     """People have time to answer, the influences are a graph without a cycle, and the prior is of its weights."""
     if not timedelta(0) < elicitation.deadline <= LONGEST_DEADLINE:
         yield ("elicitation", "deadline"), f"must be longer than zero and at most P{LONGEST_DEADLINE.days}D, ten years"

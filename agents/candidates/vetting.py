@@ -14,7 +14,7 @@ from ..tree_walk import Boxes
 from ..trees import Splits
 from .components.judge import BLOCK, pieces
 from .components.lasting import Lasting
-from .components.overshoot import Told, ends, more_is_accepted
+from .components.overshoot import RawChanges, ends, more_is_accepted
 from .contract import Array, CandidateGenerator, Explanation, Indices, Mask, Objective, Proposals, Score, Space
 
 MANY = 8 * BLOCK
@@ -80,7 +80,7 @@ class Vetting(NamedTuple):
         if self.overshoot is None or not worth.any():
             return worth
         open_ended = worth.copy()
-        told = Told.of(self.space, people[whose[worth]], targets[worth])
+        told = RawChanges.of(self.space, people[whose[worth]], targets[worth])
         open_ended[worth] = more_is_accepted(told, self._rejected)
         if self.overshoot == "refuse":
             return open_ended
@@ -91,7 +91,7 @@ class Vetting(NamedTuple):
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
         if self.overshoot is None:
             return {}
-        return ends(Told.of(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits)
+        return ends(RawChanges.of(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits)
 
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..options import Options
 from ..parameters import Interval
 from .components.pull_buffer import PullBuffer, pairs_of
-from .components.regression_forest import Forest
+from .components.regression_forest import OnlineForest
 from .contract import Array, Choice, Pick, Pull, Random, State
 
 GROWTH = 10
@@ -74,7 +74,7 @@ class BwOUCB(Choice):
     reads_outlook: ClassVar[bool] = False
     learns: ClassVar[bool] = True
     ignores_zero_reward: ClassVar[bool] = True
-    variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS | Forest.ARRAYS
+    variable_length: ClassVar[frozenset[str]] = PullBuffer.ARRAYS | OnlineForest.ARRAYS
     of_arms_alone: ClassVar[frozenset[str]] = PullBuffer.OF_ARMS_ALONE
     fixed_parameters: ClassVar[frozenset[str]] = frozenset({"trees", "bag", "memory"})
 
@@ -93,7 +93,7 @@ class BwOUCB(Choice):
         self._t = 0
         self._next = 0
         self._rows = PullBuffer(points, self.memory)
-        self._forest = Forest(self.trees, self.memory, bag)
+        self._forest = OnlineForest(self.trees, self.memory, bag)
 
     def begin(self, options: Options, random: Random) -> None:
         """Regrow the next trees, where there are options."""

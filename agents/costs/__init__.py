@@ -13,7 +13,7 @@ from .distributions import LinearCost, MixedCost, PercentileCost
 from .execution import execution_probability
 from .l1 import L1
 from .max_percentile_shift import MaxPercentileShift
-from .preferences import Lesson, Preferences, Served, served
+from .preferences import Lesson, Preferences, ServedShares, served
 from .sampled import SampledCost
 from .structure import CostStructure
 
@@ -33,7 +33,7 @@ __all__ = [
     "PercentileCost",
     "Preferences",
     "SampledCost",
-    "Served",
+    "ServedShares",
     "attainability",
     "execution_probability",
     "plan_success",

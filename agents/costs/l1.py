@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from .contract import Array, Columns
-from .shifts import Linear, ShiftCost
+from .shifts import LinearShift, ShiftCost
 
 
 class L1(ShiftCost):
@@ -35,7 +35,7 @@ class L1(ShiftCost):
     uses_population: ClassVar[bool] = False
     combine: ClassVar[np.ufunc] = np.add
 
-    scale = Linear()
+    scale = LinearShift()
 
     @classmethod
     def build(cls, columns: Columns, reference: Array, samples: int, seed: int, **parameters: float) -> Self:

@@ -128,7 +128,7 @@ class Preferences:
         return self
 
 
-class Served(NamedTuple):
+class ServedShares(NamedTuple):
     """Whom k options serve among sampled people: ``suits`` (k,) is the share for whom each is the cheapest.
 
     ``satisfied`` is the share for whom one costs little enough. ``lessons`` are what the pick of each option would
@@ -140,7 +140,7 @@ class Served(NamedTuple):
     lessons: tuple[Lesson, ...]
 
 
-def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> Served:
+def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> ServedShares:
     r"""Whom options serve that cost (k, S) in samples of a person, infinite where they cannot be carried out.
 
     ``editable`` (S, F) are the features that each sample would change, ``changed`` (k, F) those that the options
@@ -166,7 +166,7 @@ def served(costs: Array, editable: Mask, changed: Mask, limit: float) -> Served:
     groups = [cheapest == option for option in range(len(costs))]
     unsatisfied = ~(least <= limit)
     picked = np.where(unsatisfied, len(costs), cheapest)
-    return Served(
+    return ServedShares(
         np.array([group.mean() for group in groups]),
         float(1.0 - unsatisfied.mean()),
         _lessons([editable[picked == place] for place in range(len(costs) + 1)], editable, changed),

@@ -57,7 +57,7 @@ class Noiseless(Response):
         return np.asarray(least / least.sum(axis=0))
 
 
-class Logistic(Response):
+class LogisticResponse(Response):
     r"""People pick a plan with a probability proportional to $\exp(-\lambda C)$ (equation 10).
 
     Parameters

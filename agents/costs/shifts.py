@@ -27,7 +27,7 @@ class Scale(Protocol):
         """The places of encoded points (N, D), of the same shape, C-contiguous."""
 
 
-class Linear:
+class LinearShift:
     """The values themselves: a shift is the share of the column's range."""
 
     unit = 1.0

@@ -1,7 +1,7 @@
 """What must be reached for a decision to be favourable, and until when."""
 
 from ..registry import Registry
-from .capacity import Capacity
+from .capacity import CapacityGoal
 from .closed_round import ClosedRound
 from .conformal import Conformal
 from .contract import Goal
@@ -18,7 +18,7 @@ round_registry = Registry(RoundGoal, __name__, __path__)  # type: ignore[type-ab
 
 __all__ = [
     "Aim",
-    "Capacity",
+    "CapacityGoal",
     "ClosedRound",
     "Conformal",
     "Fixed",

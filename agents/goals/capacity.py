@@ -11,16 +11,16 @@ from ..parameters import Interval
 from ..rounding import ROUNDING
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound
-from .components.places import Places
+from .components.places import RecentPlaces
 from .components.rejected_share import Alike, rejected_share
 from .components.return_rates import ReturnRates
 from .components.score_distribution import ScoreDistribution
 from .components.search import NEGLIGIBLE, GoalRange, between_candidates, lowest
-from .components.season import Ahead
+from .components.season import RoundsAhead
 from .rounds import Aim, Prospects, RoundGoal
 
 
-class Capacity(RoundGoal):
+class CapacityGoal(RoundGoal):
     r"""The lowest goal whose expected rejected share, of those who succeed, is at most $\alpha = 1 -$ coverage.
 
     People who are told a goal $g$ reach it in the next round with the probabilities $p_i(g)$; so their number $S$ has a
@@ -74,7 +74,7 @@ class Capacity(RoundGoal):
         super().__init__(coverage, horizon, offset=offset, memory=memory)
         self._newcomers = ScoreDistribution(memory)
         self._returns = ReturnRates(horizon, memory)
-        self._places = Places()
+        self._places = RecentPlaces()
         self._range = GoalRange(self.spread)
 
     @property
@@ -110,14 +110,14 @@ class Capacity(RoundGoal):
         """Keep how many successes are predicted among the open promises in the next round, by lag."""
         self._returns.expect(prospects.open_lag, prospects.open_success)
 
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         if len(prospects.success):
             logits = self._range.fine
             share = self._rejected_share(prospects, ahead, logits)
             self._range.take(lowest(logits, share, 1.0 - self.coverage), prospects.success)
         return float(bounded_sigmoid(self._range.centre[0]))
 
-    def _rejected_share(self, prospects: Prospects, ahead: Ahead, logits: Array) -> Array:
+    def _rejected_share(self, prospects: Prospects, ahead: RoundsAhead, logits: Array) -> Array:
         """The expected rejected share (F,) of those who succeed, over the places that rounds ``ahead`` may have."""
         rates, success = self.return_rates, between_candidates(prospects.success)
         better = np.concatenate(

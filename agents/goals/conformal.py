@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..parameters import Interval
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import ClosedRound
-from .components.season import Ahead
+from .components.season import RoundsAhead
 from .rounds import Prospects, RoundGoal
 
 
@@ -52,7 +52,7 @@ class Conformal(RoundGoal):
             self._sums *= self.memory
             self._sums += (bounded_logit(closed.threshold), 1.0)
 
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         total, weight = self._sums.tolist()
         return float(bounded_sigmoid(total / weight)) if weight else 0.5
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from ..parameters import Interval
-from .components.season import Ahead
+from .components.season import RoundsAhead
 from .rounds import Prospects, RoundGoal
 
 
@@ -51,5 +51,5 @@ class Fixed(RoundGoal):
         """The given one."""
         return self.score
 
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         return self.score

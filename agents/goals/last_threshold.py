@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .closed_round import ClosedRound
-from .components.season import Ahead
+from .components.season import RoundsAhead
 from .rounds import Prospects, RoundGoal
 
 
@@ -35,7 +35,7 @@ class LastThreshold(RoundGoal):
         if closed.places and closed.threshold > 0:
             self._threshold[0] = closed.threshold
 
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         return float(self._threshold[0])
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

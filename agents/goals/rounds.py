@@ -14,7 +14,7 @@ from ..parameters import Equipped
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from ..states import State, check_state
 from .closed_round import Array, ClosedRound, Indices
-from .components.season import Ahead, Season
+from .components.season import RoundsAhead, Season
 from .components.spread import Spread
 from .offset import ConformalOffset
 
@@ -148,7 +148,7 @@ class RoundGoal(Equipped, ABC):
         """Learn from a closed round what this goal needs."""
 
     @abstractmethod
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         """The goal without the offset, which is promised for the rounds ``ahead``."""
 
     def _arrays(self) -> dict[str, NDArray[Any]]:

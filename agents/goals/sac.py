@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..actor import Actor, Arrays
 from ..sigmoid import bounded_logit, bounded_sigmoid
 from .closed_round import Array, ClosedRound
-from .components.season import Ahead
+from .components.season import RoundsAhead
 from .rounds import Prospects, RoundGoal
 
 ROUNDS = 4
@@ -134,7 +134,7 @@ class Sac(RoundGoal):
     def _learn(self, closed: ClosedRound) -> None:
         self._recent.observe(closed)
 
-    def _score(self, prospects: Prospects, ahead: Ahead) -> float:
+    def _score(self, prospects: Prospects, ahead: RoundsAhead) -> float:
         if self._policy is None:
             raise ValueError("sac has no policy: call `equip` before the first goal")
         return self._recent.goal(self._policy(self._recent.seen).item())

@@ -17,7 +17,7 @@ LEAST_SHARE = 0.05
 """Shares below it count as this in the reward, so that it is finite."""
 
 
-class Played(NamedTuple):
+class PlayedRounds(NamedTuple):
     """The outcome of goals in E episodes: the round that is closed next, and the shares RR and RF (E,) in it.
 
     A share is NaN where nobody reached a goal, or nobody was turned down.
@@ -34,11 +34,11 @@ class Practice(Protocol):
     def start(self, number: int) -> list[ClosedRound]:
         """Begin new episodes, the same for the same number; return their first rounds."""
 
-    def step(self, goals: Array) -> Played:
+    def step(self, goals: Array) -> PlayedRounds:
         """Tell the goals (E,) to those who are turned down, and play on to the next round."""
 
 
-class Settings(NamedTuple):
+class TrainingSettings(NamedTuple):
     """The settings of the training.
 
     The reward of a goal is alpha (1 + .9 log RR) + tau (1 + .9 log RF) of the next round, a term without its share left
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
     learning: Learning = Learning(discount=0.9)
 
 
-class Progress(NamedTuple):
+class LessonProgress(NamedTuple):
     """The mean reward, RR and RF of a lesson, and how many lessons are over."""
 
     lesson: int
@@ -77,21 +77,23 @@ class SacTraining:
         arrays = training.export()
     """
 
-    def __init__(self, practice: Practice, seed: int, settings: Settings | None = None) -> None:
+    def __init__(self, practice: Practice, seed: int, settings: TrainingSettings | None = None) -> None:
         import torch
 
-        self._torch, self._practice, self.settings = torch, practice, settings or Settings()
+        self._torch, self._practice, self.settings = torch, practice, settings or TrainingSettings()
         self._learner = SoftActorCritic(INPUTS, 1, 1, seed, self.settings.learning)
-        self.lesson, self.history = 0, list[Progress]()
+        self.lesson, self.history = 0, list[LessonProgress]()
 
-    def run(self, lessons: int | None = None) -> Iterator[Progress]:
+    def run(self, lessons: int | None = None) -> Iterator[LessonProgress]:
         """Train to the end, or ``lessons`` lessons, and tell after each how it went."""
         last = self.settings.lessons
         last = last if lessons is None else min(last, self.lesson + lessons)
         while self.lesson < last:
             shares = np.array([*self._teach()])  # (rounds, 3, E)
             self.lesson += 1
-            self.history.append(Progress(self.lesson, *(float(np.nanmean(shares[:, number])) for number in range(3))))
+            self.history.append(
+                LessonProgress(self.lesson, *(float(np.nanmean(shares[:, number])) for number in range(3)))
+            )
             yield self.history[-1]
 
     def export(self) -> dict[str, NDArray[np.float64]]:
@@ -107,7 +109,7 @@ class SacTraining:
         """Continue where the training of a checkpoint stood; it had the same practice, seed and settings."""
         state = load_checkpoint(path)
         self._learner.restore(state["learner"])
-        self.lesson, self.history = state["lesson"], [Progress(*lesson) for lesson in state["history"]]
+        self.lesson, self.history = state["lesson"], [LessonProgress(*lesson) for lesson in state["history"]]
 
     def _teach(self) -> Iterator[Array]:
         """Play one lesson and learn from it; yield the reward, RR and RF (3, E) of each round."""
@@ -143,7 +145,7 @@ class SacTraining:
         return terms[:, 0] / (self.settings.alpha + self.settings.tau)
 
 
-def reward(reliability: Array, feasibility: Array, settings: Settings) -> Array:
+def reward(reliability: Array, feasibility: Array, settings: TrainingSettings) -> Array:
     """The rewards (E,) of goals after which RR and RF (E,) were met; a NaN has no part in them."""
     terms = [
         np.nan_to_num(weight * (1.0 + 0.9 * np.log(np.maximum(share, LEAST_SHARE))))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..trees import TreeSum, check_trees
 from .components.bags import FEWEST_BAGS, OF_BAGS, Bags
-from .components.coverage import Coverage, first_of_runs
+from .components.coverage import LabelCoverage, first_of_runs
 from .components.ensemble import Ensemble
 from .contract import Array, Labels, TrainedImprovement
 
@@ -36,7 +36,8 @@ class LabelPrior(TrainedImprovement):
 
     with $\alpha_f$ and $\beta_f$ of Platt's calibration of each family. What people were before does not count:
     relations in the data are taken to be causes. Where not everybody has a label, rows count by how rarely people like
-    them have one, and where labels are rare the log odds are drawn towards those of the person before (``Coverage``).
+    them have one, and where labels are rare the log odds are drawn towards those of the person before
+    (``LabelCoverage``).
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class LabelPrior(TrainedImprovement):
 
     name: ClassVar[str] = "label_prior"
 
-    def __init__(self, ensemble: Ensemble, coverage: Coverage | None = None, unseen: float | None = None) -> None:
+    def __init__(self, ensemble: Ensemble, coverage: LabelCoverage | None = None, unseen: float | None = None) -> None:
         self._ensemble, self._coverage, self._unseen = ensemble, coverage, unseen
         self._is_flat = not (ensemble.weights.any() or ensemble.trees.value.any())
 
@@ -171,9 +172,9 @@ class LabelPrior(TrainedImprovement):
         return cls(ensemble, _coverage_of(arrays, columns), _unseen_of(arrays))
 
 
-def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> Coverage | None:
+def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> LabelCoverage | None:
     """The coverage of some arrays over so many columns, None without one; raise ``ValueError`` where it is none."""
-    given = {name: array for name in Coverage._fields if (array := arrays.get(f"labelled_{name}")) is not None}
+    given = {name: array for name in LabelCoverage._fields if (array := arrays.get(f"labelled_{name}")) is not None}
     if not given:
         return None
     shapes = {"weights": (columns,), "base": (), "rate": ()}
@@ -183,7 +184,7 @@ def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> Coverage |
         raise ValueError(f"what says who gets a label is no regression over {columns} columns")
     if not 0.0 < (rate := float(given["rate"])) <= 1.0:
         raise ValueError(f"the share of rows with a label is {rate}, not above 0 and at most 1")
-    return Coverage(given["weights"], float(given["base"]), rate)
+    return LabelCoverage(given["weights"], float(given["base"]), rate)
 
 
 def _of_bags(bags: Bags | None, unseen: float | None) -> dict[str, NDArray[Any]]:

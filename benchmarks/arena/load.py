@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from onward.agents.goals import Threshold
 from onward.agents.scores import LinearScore
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Answers, Decisions
+from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Application, Model, Value
 from onward.schemas.headers import cloud_event_headers
@@ -168,7 +168,7 @@ def write_drafted_load(folder: Path, seed: int, data: Path | None) -> Load:
             [{**row, label: int(good)} for row, good in zip(rows[:DRAFTED_ROWS], labels[:DRAFTED_ROWS], strict=True)]
         )
     mutable = {feature.name: feature.mutable for feature in packaged.features}
-    path.write_text(draft_spec(file, label, Decisions(Answers(label={label: 1}, mutable=mutable))).text)
+    path.write_text(draft_spec(file, label, DraftDecisions(DraftAnswers(label={label: 1}, mutable=mutable))).text)
     loaded = load_spec(path)
     train(file, loaded, Path(address_of(loaded)).parent, estimator="random_forest", seed=seed)
     return rejected_by_all(Load(path, loaded.spec.program, rows[:PEOPLE]), [folder / "model"])

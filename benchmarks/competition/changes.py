@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onward.environments.competition import Settings
+from onward.environments.competition import CompetitionRules
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedSettings(Settings):
+class ChangedSettings(CompetitionRules):
     """The settings of a competition that changes.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onward.agents.costs import DifficultyPosterior, attainability
-from onward.environments.competition import Applications, Settings
+from onward.environments.competition import Applications, CompetitionRules
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -20,13 +20,13 @@ UNCHANGED = 1e-12
 class Learner:
     """Believes in the mean of a posterior that is uniform at first. It sees one episode, the applications alone."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: CompetitionRules) -> None:
         self._settings = settings
         self._posterior = DifficultyPosterior(len(settings.difficulty), settings.beta)
         self._promised: dict[int, tuple[Floats, Floats]] = {}
 
     @property
-    def believed(self) -> Settings:
+    def believed(self) -> CompetitionRules:
         """The settings with the difficulties learned so far."""
         return replace(self._settings, difficulty=tuple(self._posterior.difficulty.tolist()))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onward.agents.goals import RoundGoal, round_registry
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS, Planner
 from onward.benchmarks.competition.play import Play
-from onward.environments.competition import Settings, World
+from onward.environments.competition import CompetitionPeople, CompetitionRules
 
 Floats = NDArray[np.float64]
 
@@ -56,14 +56,14 @@ class Measured(NamedTuple):
 class Trials:
     """The worlds in which everything is measured, and how long."""
 
-    worlds: Sequence[World]
+    worlds: Sequence[CompetitionPeople]
     episodes: int
     rounds: int
     seed: int
 
     def measure(
         self,
-        settings: Settings,
+        settings: CompetitionRules,
         coverage: float = 0.95,
         goal: GoalOf = GOALS[DEFAULT_GOAL],
         planner: str | Planner = DEFAULT,

@@ -20,7 +20,7 @@ from onward.benchmarks.competition.plans import DEFAULT
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.peers.process import Files, Kind, PeerError, PeerProcess, installed
-from onward.environments.competition import Recommender, Settings, World
+from onward.environments.competition import CompetitionPeople, CompetitionRules, PracticeRecommender
 
 Floats = NDArray[np.float64]
 
@@ -56,13 +56,13 @@ def beside_peers(trials: Trials) -> Iterator[Row]:
     """The figures of the peers and of the default recommender, in one episode of each world."""
     peers, half = installed(PEERS), trials.rounds // 2
     for number, beta in enumerate(BETAS if peers else ()):
-        ours = trials.measure(Settings(beta=beta), goal=GOALS[GOAL], planner=DEFAULT, first_round=half)
+        ours = trials.measure(CompetitionRules(beta=beta), goal=GOALS[GOAL], planner=DEFAULT, first_round=half)
         yield episodes_row(f"{DEFAULT}, {GOAL}, beta={beta:g} RF", ours.feasibility)
         yield episodes_row(f"{DEFAULT}, {GOAL}, beta={beta:g} RR", ours.reliability, reference=paper.NOMINAL)
         for kind in peers:
             count = Count()
             try:
-                theirs = _measured(kind, trials, Settings(beta=beta), count)
+                theirs = _measured(kind, trials, CompetitionRules(beta=beta), count)
             except PeerError as error:
                 progress(str(error))
             else:
@@ -80,11 +80,11 @@ def _rows(name: str, found: Measured, count: Count, reference: float) -> Iterato
     yield Row(f"{name} a plan", count.seconds / count.asked * 1e6, "us", better="lower")
 
 
-def _measured(kind: Kind, trials: Trials, settings: Settings, count: Count) -> Measured:
+def _measured(kind: Kind, trials: Trials, settings: CompetitionRules, count: Count) -> Measured:
     """The measures of a peer's plans, whose process starts anew in every world."""
     with ExitStack() as stack:
 
-        def planner(world: World, settings: Settings) -> Recommender:  # noqa: ARG001
+        def planner(world: CompetitionPeople, settings: CompetitionRules) -> PracticeRecommender:  # noqa: ARG001
             peer = stack.enter_context(PeerProcess(kind, files_of(world, trials.seed), PATIENCE_SECONDS))
             return PeerRecommender(world, peer, count)
 
@@ -94,7 +94,7 @@ def _measured(kind: Kind, trials: Trials, settings: Settings, count: Count) -> M
 class PeerRecommender:
     """Tells everybody below their goal a peer's first counterfactual; the person as they are where it has none."""
 
-    def __init__(self, world: World, peer: PeerProcess, count: Count) -> None:
+    def __init__(self, world: CompetitionPeople, peer: PeerProcess, count: Count) -> None:
         self._world, self._peer, self._count = world, peer, count
 
     def __call__(self, people: Floats, goals: Floats, difficulty: Floats) -> Floats:
@@ -110,7 +110,7 @@ class PeerRecommender:
         return targets
 
 
-def files_of(world: World, seed: int) -> Files:
+def files_of(world: CompetitionPeople, seed: int) -> Files:
     """A world's model, and people of it whom a peer may know."""
     columns = len(world.coef)
     people = world.people(np.random.default_rng(seed), (KNOWN_PEOPLE,)).round(DECIMALS)

@@ -10,18 +10,23 @@ from numpy.typing import NDArray
 
 from onward.agents.candidates import recommenders
 from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2, Wachter
-from onward.environments.competition import Recommender, Settings, World, success_probability
+from onward.environments.competition import (
+    CompetitionPeople,
+    CompetitionRules,
+    PracticeRecommender,
+    success_probability,
+)
 
 Floats = NDArray[np.float64]
 
-Planner = Callable[[World, Settings], Recommender]
+Planner = Callable[[CompetitionPeople, CompetitionRules], PracticeRecommender]
 """Makes a recommender for the people of a world."""
 
 
 class Plans:
     """What a planner of a world recommends to people (n, D) who were turned down."""
 
-    def __init__(self, planner: Planner, world: World, people: Floats, settings: Settings) -> None:
+    def __init__(self, planner: Planner, world: CompetitionPeople, people: Floats, settings: CompetitionRules) -> None:
         self._recommend, self._world = planner(world, settings), world
         self._people, self._settings = people, settings
         self._difficulty = np.array(settings.difficulty)
@@ -49,11 +54,11 @@ class Plans:
         return np.where(lacks & (targets == people).all(axis=1), 0.0, chance)
 
 
-def _planner(make: Callable[[Floats, Settings], recommenders.Recommender]) -> Planner:
+def _planner(make: Callable[[Floats, CompetitionRules], recommenders.Recommender]) -> Planner:
     """A planner by a recommender of ``agents``, made for the difficulties (D,)."""
     box = recommenders.Bounds(np.zeros(1), np.ones(1))
 
-    def planner(world: World, settings: Settings) -> Recommender:
+    def planner(world: CompetitionPeople, settings: CompetitionRules) -> PracticeRecommender:
         score = world.linear
 
         def recommend(people: Floats, goals: Floats, difficulty: Floats) -> Floats:

@@ -14,7 +14,7 @@ from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import Planner, Plans
-from onward.environments.competition import Competition, Settings, World
+from onward.environments.competition import Competition, CompetitionPeople, CompetitionRules
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +36,8 @@ class Played(NamedTuple):
 class Play:
     """The settings of plays of one world. With ``learns`` the recommender learns the difficulties, in one episode."""
 
-    world: World
-    settings: Settings
+    world: CompetitionPeople
+    settings: CompetitionRules
     planner: Planner
     episodes: int = 10
     rounds: int = 100

@@ -13,7 +13,7 @@ from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.measures import GOALS, Measured, Trials
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.face import Row
-from onward.environments.competition import Settings
+from onward.environments.competition import CompetitionRules
 
 OTHER_GOAL = "conformal + offset"
 SHARES = (0.3, 0.5, 0.7, 0.9)
@@ -41,7 +41,7 @@ def scarce(trials: Trials) -> Iterator[Row]:
     """RR and RF by the places for each newcomer, for the default goal; RR of the one that forecasts nothing."""
     for horizon in (1, 5):
         for share in SHARES:
-            settings = Settings(horizon=horizon)
+            settings = CompetitionRules(horizon=horizon)
             settings = replace(settings, places=round(share * settings.newcomers))
             case, first = f"k/m={share:g} T={horizon}", trials.rounds // 5
             found = trials.measure(settings, first_round=first)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from onward.benchmarks.competition.recommenders import phi_training
-from onward.environments.competition import Settings, World
+from onward.environments.competition import CompetitionPeople, CompetitionRules
 from onward.streams.cli.flags.parsing import parse_settings
 from onward.streams.cli.train_rl import Agent, TrainingSettings, check_above_zero, train
 from onward.streams.errors import OnwardError, UsageError
@@ -43,11 +43,11 @@ def run(args: Sequence[str]) -> int:
     return 0
 
 
-def phi(options: PhiSettings, worlds: Sequence[World]) -> Agent:
+def phi(options: PhiSettings, worlds: Sequence[CompetitionPeople]) -> Agent:
     """How the recommender of one of the worlds is trained."""
     if not 0 <= options.world < len(worlds):
         raise UsageError(f"--world {options.world}: there are {len(worlds)}, counted from 0")
-    world, difficulty = worlds[options.world], np.array(Settings().difficulty)
+    world, difficulty = worlds[options.world], np.array(CompetitionRules().difficulty)
     if not (world.score(world.people(np.random.default_rng(options.seed), (1000,))) < TARGETS[0]).any():
         raise UsageError(f"--world {options.world}: hardly anybody in it has a score below {TARGETS[0]}")
     settings = phi_training.Settings()

@@ -23,7 +23,7 @@ from onward.benchmarks.competition.plans import DEFAULT, Planner
 from onward.benchmarks.competition.recommenders import Phi
 from onward.benchmarks.competition.rows import episodes_row
 from onward.benchmarks.face import Row, progress
-from onward.environments.competition import Recommender, Settings, World
+from onward.environments.competition import CompetitionPeople, CompetitionRules, PracticeRecommender
 from onward.streams.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ class TrainedGoal(NamedTuple):
     """A policy, and the settings that it was trained for."""
 
     arrays: Arrays
-    settings: Settings
+    settings: CompetitionRules
     alpha: float
 
     def goal(self, offset: bool) -> GoalOf:
@@ -116,7 +116,7 @@ def learned_recommenders(folders: Sequence[str], goals: Sequence[str], trials: T
     }
     trained = [goal for goal in map(_trained_goal, goals) if goal.settings.horizon == 1]
     for number, beta in enumerate((0.05, 0.01)):
-        settings, reference = Settings(beta=beta), paper.HYBRIDS["own"][number]
+        settings, reference = CompetitionRules(beta=beta), paper.HYBRIDS["own"][number]
         planners: dict[str, str | Planner] = {**learned, DEFAULT: DEFAULT}
         for name, planner in planners.items():
             found = trials.measure(settings, planner=planner)
@@ -138,15 +138,15 @@ def _shares(title: str, case: str, found: Measured, reference: float | None) -> 
     yield episodes_row(f"{title} {case} RF", found.feasibility, reference=reference)
 
 
-def _case(settings: Settings) -> str:
+def _case(settings: CompetitionRules) -> str:
     return f"T={settings.horizon} beta={settings.beta:g}"
 
 
-def _planner(worlds: Sequence[World], arrays: Sequence[Arrays], above: float) -> Planner:
+def _planner(worlds: Sequence[CompetitionPeople], arrays: Sequence[Arrays], above: float) -> Planner:
     """The recommender of each world, which aims so far above the goal."""
     box = Bounds(np.zeros(1), np.ones(1))
 
-    def planner(world: World, settings: Settings) -> Recommender:  # noqa: ARG001
+    def planner(world: CompetitionPeople, settings: CompetitionRules) -> PracticeRecommender:  # noqa: ARG001
         [own] = (mine for other, mine in zip(worlds, arrays, strict=True) if other is world)
 
         def recommend(people: Floats, goals: Floats, difficulty: Floats) -> Floats:
@@ -163,7 +163,7 @@ def _trained_goal(folder: str) -> TrainedGoal:
     try:
         settings = json.loads((Path(folder) / "goal.json").read_text())
         return TrainedGoal(
-            arrays, Settings(horizon=settings["horizon"], beta=settings["beta"]), settings.get("alpha", 7.0)
+            arrays, CompetitionRules(horizon=settings["horizon"], beta=settings["beta"]), settings.get("alpha", 7.0)
         )
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(f"--sac {folder}: it holds no goal of `onward train-rl`: {error}") from error

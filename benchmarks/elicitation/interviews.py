@@ -15,13 +15,13 @@ from onward.agents.costs import Preferences
 from onward.agents.costs.causal import CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.plan_costs import PlanCosts, Pool
-from onward.agents.costs.responses import Logistic, Noiseless, Response
+from onward.agents.costs.responses import LogisticResponse, Noiseless, Response
 from onward.benchmarks.elicitation.planner import THOROUGH, Person
 from onward.benchmarks.elicitation.study import Action, Array, Row, Study, Users
 
 MOST_QUESTIONS = 10
 RULES = InterviewRules(questions=MOST_QUESTIONS, options=2, tolerance=0.0)
-RESPONSES: dict[str, type[Response]] = {"NL": Noiseless, "L": Logistic}
+RESPONSES: dict[str, type[Response]] = {"NL": Noiseless, "L": LogisticResponse}
 """By the paper's abbreviations."""
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 from onward.benchmarks.improvement.studied_world import StudiedWorld
-from onward.environments.improvement import Arms, Draws, People
+from onward.environments.improvement import Applicants, InstanceArms, OutcomeDraws
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.events import Value
 from onward.schemas.spec import Feature, ProgramSpec
@@ -45,9 +45,9 @@ def from_arrays(arrays: Mapping[str, NDArray[np.generic]], spec: ProgramSpec) ->
     return StudiedWorld(
         spec,
         _separator(codec.encode_many(people), codec.encode_many(instances)),
-        Arms(instances, np.asarray(arrays["theta"], dtype=np.int64), noisy),
-        People(people, who, np.ones(len(X), dtype=bool)),
-        Draws(uniform, np.asarray(arrays["delay"], dtype=np.int64)),
+        InstanceArms(instances, np.asarray(arrays["theta"], dtype=np.int64), noisy),
+        Applicants(people, who, np.ones(len(X), dtype=bool)),
+        OutcomeDraws(uniform, np.asarray(arrays["delay"], dtype=np.int64)),
     )
 
 

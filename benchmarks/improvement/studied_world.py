@@ -14,7 +14,7 @@ from onward.agents.costs import L1, MaxPercentileShift, execution_probability
 from onward.environments.improvement import ImprovementWorld, TrainedModel
 from onward.environments.improvement.people import (
     DELAY,
-    People,
+    Applicants,
     Row,
     approval_plan,
     arms_and_people,
@@ -100,7 +100,7 @@ class StudiedWorld(ImprovementWorld):
         self._value(cost, execution_probability(cost, 1.0 / columns) * self.theta_noisy * effect)
 
 
-def _delays(people: People, delay: float | Callable[[Row], float]) -> float | Floats:
+def _delays(people: Applicants, delay: float | Callable[[Row], float]) -> float | Floats:
     """The parameter of the delays: one for all, or one for each rejected person, (S,)."""
     if not callable(delay):
         return delay

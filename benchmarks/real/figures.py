@@ -21,7 +21,7 @@ from onward.benchmarks.face import progress
 from onward.benchmarks.real.play import Play, told_of
 from onward.benchmarks.real.program import RealProgram
 from onward.benchmarks.real.settings import PROXY, SETTINGS, StudiedSetting
-from onward.environments.lender import Oracle, Told, taken_of
+from onward.environments.lender import Oracle, StatedOption, taken_of
 
 IN_TIME = 400
 """By how many known outcomes a proxy is to be named."""
@@ -31,7 +31,7 @@ class World(NamedTuple):
     """What settings of the same file have in common: the program, its rejected people, and what is told unlearned."""
 
     program: RealProgram
-    unlearned: Sequence[Sequence[Told]]
+    unlearned: Sequence[Sequence[StatedOption]]
     oracle: Sequence[float]
 
 
@@ -68,7 +68,7 @@ class Worlds:
         return self._worlds[key]
 
 
-def measured(told: Sequence[Sequence[Told]], world: World) -> Mapping[str, float]:
+def measured(told: Sequence[Sequence[StatedOption]], world: World) -> Mapping[str, float]:
     """The figures of what people were told."""
     taken = [option for option in map(taken_of, told) if option is not None]
     options = zip(told, world.unlearned, world.oracle, strict=True)
@@ -107,7 +107,7 @@ def named(after: Mapping[str, int], setting: StudiedSetting) -> Mapping[str, flo
     return {"named wrongly": float(len(after))} if setting.cause == 0.0 and not setting.borrowed else {}
 
 
-def reward(told: Sequence[Sequence[Told]]) -> float:
+def reward(told: Sequence[Sequence[StatedOption]]) -> float:
     """The mean true reward of the options that people take."""
     taken = map(taken_of, told)
     return float(np.mean([0.0 if option is None else option.reward for option in taken]))

@@ -17,7 +17,7 @@ from onward.benchmarks.arena.load import InputRecord
 from onward.benchmarks.arena.memory_worker import MemoryWorker
 from onward.benchmarks.real.program import RealProgram
 from onward.benchmarks.real.settings import StudiedSetting
-from onward.environments.lender import Case, People, Report, Told, taken_of, what_follows
+from onward.environments.lender import LenderPeople, OpenApplication, Report, StatedOption, taken_of, what_follows
 from onward.schemas.events import Application, NoRecourse, Outcome, Recourse, Result
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
@@ -28,7 +28,7 @@ _answer = msgspec.json.Decoder(Recourse | NoRecourse)
 _encode = msgspec.json.Encoder().encode
 
 
-def told_of(program: RealProgram, person: People, answer: Recourse | NoRecourse) -> list[Told]:
+def told_of(program: RealProgram, person: LenderPeople, answer: Recourse | NoRecourse) -> list[StatedOption]:
     """The options of an answer to one person."""
     return program.told(person, answer.options if isinstance(answer, Recourse) else ())
 
@@ -39,12 +39,12 @@ class Play:
     ``named_after`` holds how many outcomes were known when a feature was first found to help less than expected.
     """
 
-    def __init__(self, program: RealProgram, setting: StudiedSetting, people: People, seed: int) -> None:
+    def __init__(self, program: RealProgram, setting: StudiedSetting, people: LenderPeople, seed: int) -> None:
         self._program, self._people, self._seed = program, people, seed
         self._setting = setting
-        self._due: list[tuple[int, int, Case | Report]] = []
+        self._due: list[tuple[int, int, OpenApplication | Report]] = []
         self._numbers = self._outcomes = 0
-        self.told: list[list[Told]] = []
+        self.told: list[list[StatedOption]] = []
         self.named_after: dict[str, int] = {}
 
     def run(self, state: Path) -> Play:
@@ -57,13 +57,13 @@ class Play:
             for newcomer in range(len(self._people.hidden)):
                 day = START_MS + newcomer * DAY_MS
                 await self._events_before(worker, day)
-                case = Case(newcomer, 0, self._people.only(slice(newcomer, newcomer + 1)))
+                case = OpenApplication(newcomer, 0, self._people.only(slice(newcomer, newcomer + 1)))
                 self.told.append(await self._apply(worker, case, day))
 
     async def _events_before(self, worker: MemoryWorker, time_ms: int) -> None:
         while self._due and self._due[0][0] < time_ms:
             at, number, event = heapq.heappop(self._due)
-            if isinstance(event, Case):
+            if isinstance(event, OpenApplication):
                 await self._apply(worker, event, at)
             else:
                 result: Result = "improved" if event.helped else "not_improved"
@@ -73,7 +73,7 @@ class Play:
                 for feature in _found_to_help_less(worker) - self.named_after.keys():
                     self.named_after[feature] = self._outcomes
 
-    async def _apply(self, worker: MemoryWorker, case: Case, at: int) -> list[Told]:
+    async def _apply(self, worker: MemoryWorker, case: OpenApplication, at: int) -> list[StatedOption]:
         """Let somebody apply; what they do about the answer follows."""
         [features] = self._program.rows(case.person.columns)
         name = self._program.program.name

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from onward.benchmarks.real.settings import StudiedSetting
-from onward.environments.lender import LABEL, Lender, People, history, write_history
+from onward.environments.lender import LABEL, Lender, LenderPeople, history, write_history
 from onward.environments.lender.programs import approves, settled, without_effects
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Answers, Decisions
+from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
 from onward.schemas.specfile import load_spec
 from onward.streams.programs.assembly import address_of, assemble
 from onward.streams.programs.program import Program
@@ -37,7 +37,7 @@ class RealProgram(Lender):
         people, labels = history(setting, equations, np.random.default_rng([seed, TRAINING]))
         write_history(file, equations, people, labels)
         mutable = {column.name: equations.things[column.thing].mutable for column in equations.columns}
-        drafted = draft_spec(file, LABEL, Decisions(Answers(label={LABEL: 1}, mutable=mutable))).text
+        drafted = draft_spec(file, LABEL, DraftDecisions(DraftAnswers(label={LABEL: 1}, mutable=mutable))).text
         self.spec.write_text(as_played(drafted, setting))
         loaded = load_spec(self.spec)
         train(file, loaded, Path(address_of(loaded)).parent, estimator="random_forest", seed=estimator_seed)
@@ -48,7 +48,7 @@ class RealProgram(Lender):
         """The program."""
         return assemble(load_spec(self.spec))
 
-    def rejected(self, number: int) -> People:
+    def rejected(self, number: int) -> LenderPeople:
         """Draw people until so many are rejected by the model; raise ``ValueError`` where hardly anybody is."""
         return self.newcomers(number, np.random.default_rng([self._seed, NEWCOMERS]))
 

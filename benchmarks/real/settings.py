@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
-from onward.environments.lender import MEASURED, MEASURES, Setting
+from onward.environments.lender import MEASURED, MEASURES, LenderSetting
 from onward.environments.lender.equations import Thing
 from onward.environments.lender.settings import EASY, SEEN, THINGS
 
@@ -19,7 +19,7 @@ PROXY = "direct_debits"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudiedSetting(Setting):
+class StudiedSetting(LenderSetting):
     """A variation of the world that is studied.
 
     Parameters
@@ -48,7 +48,7 @@ class StudiedSetting(Setting):
     @property
     def of_file(self) -> StudiedSetting:
         """The setting with the same file, where everything is reported in time."""
-        usual = Setting()
+        usual = LenderSetting()
         return replace(self, report_days=usual.report_days, reporting=usual.reporting, names_option=usual.names_option)
 
     @property

@@ -2,24 +2,24 @@
 
 from .competition import Applications, Competition, Outcomes
 from .played import CompetitionWorld
-from .practice import GoalPractice, Recommender
-from .rules import Settings, attainability, success_probability
-from .season import Answer, Arrival, Season, Taken, feature_names, mean_of_rounds
-from .world import World, draw_world, load_worlds
+from .practice import GoalPractice, PracticeRecommender
+from .rules import CompetitionRules, attainability, success_probability
+from .season import Advice, Applicant, ChosenOption, Episode, feature_names, mean_of_rounds
+from .world import CompetitionPeople, draw_world, load_worlds
 
 __all__ = [
-    "Answer",
+    "Advice",
+    "Applicant",
     "Applications",
-    "Arrival",
+    "ChosenOption",
     "Competition",
+    "CompetitionPeople",
+    "CompetitionRules",
     "CompetitionWorld",
+    "Episode",
     "GoalPractice",
     "Outcomes",
-    "Recommender",
-    "Season",
-    "Settings",
-    "Taken",
-    "World",
+    "PracticeRecommender",
     "attainability",
     "draw_world",
     "feature_names",

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...agents.arrays import Array, Mask
 from ...agents.goals import ClosedRound
 from ...agents.reached import reaches_score
-from .rules import Settings, dropout_probability, return_probability, success_probability
-from .world import World
+from .rules import CompetitionRules, dropout_probability, return_probability, success_probability
+from .world import CompetitionPeople
 
 Counts = NDArray[np.int64]
 
@@ -124,7 +124,7 @@ class Competition:
     The same seed draws the same newcomers for every policy. Episode e of seed s depends on the number of episodes.
     """
 
-    def __init__(self, world: World, settings: Settings, *, episodes: int, seed: int) -> None:
+    def __init__(self, world: CompetitionPeople, settings: CompetitionRules, *, episodes: int, seed: int) -> None:
         if len(settings.difficulty) != len(world.coef):
             raise ValueError(f"{len(settings.difficulty)} difficulties for {len(world.coef)} features: give one each")
         self.world, self.settings, self.episodes, self.seed = world, settings, episodes, seed

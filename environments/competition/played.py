@@ -42,13 +42,13 @@ from ...streams.programs.models.scoring import score_of_options
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.settings import WorldSettings
 from ..figures.recording import PromiseSummary, Recording, Summary
-from ..figures.sections import Line, Plot, Section, Served, Shown
+from ..figures.sections import Line, Plot, RunProgress, Section, Shown
 from ..play.contract import Note, SimulatedWorld
 from ..play.program_folders import MODEL_FOLDER, REFERENCE_PEOPLE, SPEC_FILE, program_name, write_spec
 from ..play.simulation import OutgoingEvent, Run, Simulation, SimulationStep, Steps
 from ..rounds import Scoreboard
-from .rules import Settings
-from .season import Answer, Arrival, Season, feature_names, mean_of_rounds
+from .rules import CompetitionRules
+from .season import Advice, Applicant, Episode, feature_names, mean_of_rounds
 from .world import draw_world
 
 
@@ -59,7 +59,7 @@ class SeasonRun(Run):
     ``next_events`` is reached.
     """
 
-    def __init__(self, program: str, season: Season, recorder: Scoreboard, prefix: str = "") -> None:
+    def __init__(self, program: str, season: Episode, recorder: Scoreboard, prefix: str = "") -> None:
         super().__init__(program, prefix)
         self._season, self._recorder = season, recorder
         self._recorded = 0
@@ -106,7 +106,7 @@ class SeasonRun(Run):
                 key = event.application if isinstance(event, Application) else self.program
                 yield OutgoingEvent(event, self._id(event), key.encode(), self._now_ms)
 
-    def _events(self, arrival: Arrival) -> Iterator[Application | Outcome]:
+    def _events(self, arrival: Applicant) -> Iterator[Application | Outcome]:
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         if previous is not None and arrival.taken is not None:
             yield Outcome(self.program, previous, "improved" if arrival.reached else "not_improved", arrival.taken)
@@ -132,12 +132,12 @@ class SeasonRun(Run):
         self._members, self._decided, self._answers = [], {}, {}
 
 
-def _read(answer: Recourse | NoRecourse) -> Answer:
+def _read(answer: Recourse | NoRecourse) -> Advice:
     """The recourse as a person reads it: the score to reach, and by option the new values by feature."""
     goal = answer.target_score if isinstance(answer.target_score, float) else None
     if isinstance(answer, NoRecourse):
-        return Answer(goal if answer.reason == APPLY_AGAIN else None)
-    return Answer(
+        return Advice(goal if answer.reason == APPLY_AGAIN else None)
+    return Advice(
         goal, {one.id: {change.feature: float(change.target) for change in one.changes} for one in answer.options}
     )
 
@@ -147,7 +147,7 @@ SHOWN = 8
 COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
 
 
-def shown(recording: Recording, total: int, seasons: Sequence[Season] = ()) -> Shown:
+def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> Shown:
     """Rounds, coverage and promises as they were read. ``total`` is the number of rounds of all programs.
 
     Coverage is the share of those who came back with their promised score that got a place. ``feasibility`` is RF, the
@@ -155,7 +155,7 @@ def shown(recording: Recording, total: int, seasons: Sequence[Season] = ()) -> S
     """
     rounds = sorted(recording.of(Threshold), key=lambda one: (one.round, one.program))
     feasibility = mean_of_rounds([one.feasibility for season in seasons for one in season.outcomes])
-    served = Served(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
+    served = RunProgress(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
     if not rounds:
         return Shown(served, "", [Section("", data={"feasibility": feasibility})])
     last, promises = rounds[-SHOWN:], promises_of(recording)
@@ -255,10 +255,10 @@ class CompetitionWorld(SimulatedWorld):
         super().__init__(settings, note)
         note("drawing the world and its model ...")
         self.world = replace(draw_world(settings.seed), decimals=DECIMALS)
-        self.rules = Settings(horizon=settings.horizon)
+        self.rules = CompetitionRules(horizon=settings.horizon)
         self.choices = {program_name(self.name, choice): choice for choice in self.policies}
         self.seasons = {
-            program: Season(self.world, self.rules, rounds=settings.rounds, seed=settings.seed)
+            program: Episode(self.world, self.rules, rounds=settings.rounds, seed=settings.seed)
             for program in self.choices
         }
         self.total = settings.rounds * len(self.seasons)

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...agents.arrays import Array, Mask
 from ...agents.goals import ClosedRound
-from ...agents.goals.sac_training import Played
+from ...agents.goals.sac_training import PlayedRounds
 from .competition import Applications, Competition, share
-from .rules import Settings
-from .world import World
+from .rules import CompetitionRules
+from .world import CompetitionPeople
 
 
-class Recommender(Protocol):
+class PracticeRecommender(Protocol):
     """Says what each person should become."""
 
     def __call__(self, people: Array, goals: Array, difficulty: Array) -> Array:
@@ -40,7 +40,12 @@ class GoalPractice:
     """
 
     def __init__(
-        self, worlds: Sequence[World], settings: Settings, recommenders: Sequence[Recommender], episodes: int, seed: int
+        self,
+        worlds: Sequence[CompetitionPeople],
+        settings: CompetitionRules,
+        recommenders: Sequence[PracticeRecommender],
+        episodes: int,
+        seed: int,
     ) -> None:
         self._worlds, self._settings, self._recommenders = worlds, settings, recommenders
         self._episodes, self._seed = episodes, seed
@@ -54,7 +59,7 @@ class GoalPractice:
         self._competition = Competition(self._worlds[turn], self._settings, episodes=self._episodes, seed=seed)
         return self._open(0)
 
-    def step(self, goals: Array) -> Played:
+    def step(self, goals: Array) -> PlayedRounds:
         """Tell the goals (E,) to those who are turned down, and play on to the next round."""
         t, applications, accepted = self._round
         own_goals, targets = np.full(len(accepted), np.nan), applications.people.copy()
@@ -69,7 +74,7 @@ class GoalPractice:
             np.array([mask.sum() for mask in masks])
             for masks in ([one.reached for one in closed], [one.reached & one.accepted for one in closed])
         )
-        return Played(closed, share(accepted_of_them, reached), share(reached, turned_down))
+        return PlayedRounds(closed, share(accepted_of_them, reached), share(reached, turned_down))
 
     def _open(self, t: int) -> list[ClosedRound]:
         applications = self._competition.arrivals(t)

@@ -15,7 +15,7 @@ DIFFICULTY = (0.84, 0.15, 0.85, 0.78, 0.25, 0.18, 0.29, 0.83, 0.91, 0.1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class CompetitionRules:
     """How many people compete for how many places, how hard changes are, and when people give up or come back.
 
     The paper prints the numbers of people and places, beta, T and the difficulties. It does not print rho, chi, omega
@@ -88,13 +88,13 @@ def success_probability(people: Array, targets: Array, beta: float, difficulty: 
     return -np.expm1(-beta * np.maximum(attainability(people, targets), 0.0) / difficulty)
 
 
-def dropout_probability(gap: Array, reapplications: Indices, settings: Settings) -> Array:
+def dropout_probability(gap: Array, reapplications: Indices, settings: CompetitionRules) -> Array:
     """The probability (n,) of giving up after a rejection, equation 6."""
     pressure = settings.rho * gap + settings.chi * reapplications + settings.omega * gap * reapplications
     return -np.expm1(-pressure)
 
 
-def return_probability(gap: Array, waited: Indices, settings: Settings) -> Array:
+def return_probability(gap: Array, waited: Indices, settings: CompetitionRules) -> Array:
     """The probability (n,) of coming back in this round after ``waited`` rounds, equations 9 to 11."""
     urgency = waited / settings.horizon
     return (1.0 - urgency) * np.exp(-settings.nu * gap) + urgency

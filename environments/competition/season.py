@@ -13,14 +13,14 @@ from ...agents.candidates import recommenders
 from ...agents.reached import reaches_score
 from ..rounds import Worth
 from .competition import Applications, Competition, Outcomes
-from .rules import Settings, success_probability
-from .world import World
+from .rules import CompetitionRules, success_probability
+from .world import CompetitionPeople
 
 Targets = Mapping[str, float]
 """The features to change and their new values, by name."""
 
 
-class Arrival(NamedTuple):
+class Applicant(NamedTuple):
     """An application. Of those who come back, ``previous`` is their earlier one.
 
     Where that was answered with options, ``taken`` is the id of the one they tried, and ``reached`` says whether
@@ -35,7 +35,7 @@ class Arrival(NamedTuple):
     reached: bool = False
 
 
-class Answer(NamedTuple):
+class Advice(NamedTuple):
     """What a rejected person is told: the score to reach, and options by id that lead to it.
 
     Without a goal there is no way forward. Without options the person's score is above the goal already.
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
     options: Mapping[str, Targets] = MappingProxyType({})
 
 
-class Taken(NamedTuple):
+class ChosenOption(NamedTuple):
     """The option that a person takes up: the probability that all of its changes succeed, whether it reaches the goal,
     and the sum of the changes."""
 
@@ -61,7 +61,7 @@ class _Last(NamedTuple):
     taken: str | None
 
 
-class Season:
+class Episode:
     """One episode of a competition, in which somebody else gives the places and answers the rejected.
 
         season = Season(world, Settings(), rounds=60, seed=0)
@@ -73,7 +73,7 @@ class Season:
     is a world of a ``Scoreboard``, for which answer number t is the t-th with a goal.
     """
 
-    def __init__(self, world: World, settings: Settings, *, rounds: int, seed: int) -> None:
+    def __init__(self, world: CompetitionPeople, settings: CompetitionRules, *, rounds: int, seed: int) -> None:
         self.competition = Competition(world, settings, episodes=1, seed=seed)
         self.rounds, self.round = rounds, 0
         self.outcomes: list[Outcomes] = []
@@ -88,7 +88,7 @@ class Season:
         """The number of places of the next round."""
         return self.competition.settings.places_of(self.round)
 
-    def open(self) -> list[Arrival]:
+    def open(self) -> list[Applicant]:
         """Who applies in the next round."""
         applications = self.competition.arrivals(self.round)
         persons = applications.person.tolist()
@@ -100,12 +100,12 @@ class Season:
             for name, person, row, has in zip(names, persons, applications.people, reached, strict=True)
         ]
 
-    def _arrival(self, name: str, person: int, row: Array, reached: bool) -> Arrival:
+    def _arrival(self, name: str, person: int, row: Array, reached: bool) -> Applicant:
         features = dict(zip(self._names, row.tolist(), strict=True))
         last = self._last.get(person, _Last("", None))
-        return Arrival(name, f"person-{person}", features, last.application or None, last.taken, reached)
+        return Applicant(name, f"person-{person}", features, last.application or None, last.taken, reached)
 
-    def close(self, accepted: Container[str], answers: Mapping[str, Answer]) -> list[Taken | None]:
+    def close(self, accepted: Container[str], answers: Mapping[str, Advice]) -> list[ChosenOption | None]:
         """Close the round: these applications get a place, and each of the others has an answer.
 
         Return what people take up, in the order of the applications: None for those without a way forward. Those who
@@ -115,7 +115,7 @@ class Season:
             raise ValueError(f"round {self.round} cannot be closed: it is not open")
         applications, names = self._open
         goals, targets = np.full(len(names), np.nan), applications.people.copy()
-        taken_up: list[Taken | None] = []
+        taken_up: list[ChosenOption | None] = []
         for row, name in enumerate(names):
             if name in accepted:
                 continue
@@ -143,7 +143,7 @@ class Season:
         index = int(np.argmax(self._success(rows, person)))
         return list(options)[index], rows[index]
 
-    def _taken(self, person: Array, target: Array, goal: float | None) -> Taken | None:
+    def _taken(self, person: Array, target: Array, goal: float | None) -> ChosenOption | None:
         """What a person (D,) takes up; keep the best that they could have been told."""
         if goal is None:
             self._best.append(0.0)
@@ -154,7 +154,9 @@ class Season:
         best = recommender.recommend(world.linear, person[np.newaxis], np.array([goal]), box).targets
         self._best.append(float(self._success(best, person)[0]))
         reaches = reaches_score(float(world.score(target[np.newaxis])[0]), goal, settings.tolerance)
-        return Taken(float(self._success(target[np.newaxis], person)[0]), reaches, float(np.abs(target - person).sum()))
+        return ChosenOption(
+            float(self._success(target[np.newaxis], person)[0]), reaches, float(np.abs(target - person).sum())
+        )
 
     def _success(self, targets: Array, person: Array) -> Array:
         """The probabilities (n,) that a person (D,) carries out targets (n, D), all of their changes."""
@@ -167,12 +169,12 @@ class Season:
         """The largest probability with which person t could succeed; 0 for a person without a way forward."""
         return self._best[t]
 
-    def worth(self, t: int, taken: Taken) -> Worth:
+    def worth(self, t: int, taken: ChosenOption) -> Worth:
         """The probability that the person comes to the goal, whether the option leads there, and the sum of changes."""
         return Worth(taken.success if taken.reaches else 0.0, float(taken.reaches), taken.cost)
 
 
-def feature_names(world: World) -> list[str]:
+def feature_names(world: CompetitionPeople) -> list[str]:
     """The names of the features, D of them."""
     return [f"feature_{number}" for number in range(1, len(world.coef) + 1)]
 

@@ -29,7 +29,7 @@ class WorldScore:
 
 
 @dataclass(frozen=True)
-class World:
+class CompetitionPeople:
     """Normal raw features, their scaling to [0, 1], and a logistic model of the scaled ones.
 
     An applicant: raw ~ N(mean, deviation) for each feature, x = clip((raw - low) / (high - low), 0, 1). The model's
@@ -75,7 +75,7 @@ class World:
         return WorldScore(self.coef, self.intercept)
 
 
-def load_worlds(file: Path) -> list[World]:
+def load_worlds(file: Path) -> list[CompetitionPeople]:
     """The frozen worlds of a file with the arrays mu, sd, lo, hi, coef (W, D) and intercept (W,).
 
     Raise ``ValueError`` when an array is missing, or has another shape.
@@ -90,10 +90,13 @@ def load_worlds(file: Path) -> list[World]:
     if len(shape) != 2 or [array.shape for array in arrays] != [shape] * 5 + [shape[:1]]:
         raise ValueError(f"{file}: mu, sd, lo, hi, coef must have one shape (worlds, features), intercept (worlds,)")
     mean, deviation, low, high, coef, intercept = arrays
-    return [World(mean[i], deviation[i], low[i], high[i], coef[i], float(intercept[i])) for i in range(len(mean))]
+    return [
+        CompetitionPeople(mean[i], deviation[i], low[i], high[i], coef[i], float(intercept[i]))
+        for i in range(len(mean))
+    ]
 
 
-def draw_world(seed: int, *, features: int = 10, rows: int = 10_000) -> World:
+def draw_world(seed: int, *, features: int = 10, rows: int = 10_000) -> CompetitionPeople:
     """Draw a world: the features' means and standard deviations, training rows and their labels, and a fitted model.
 
     The paper prints neither the ranges of means and deviations, nor the scaling (here by the smallest and largest
@@ -108,4 +111,4 @@ def draw_world(seed: int, *, features: int = 10, rows: int = 10_000) -> World:
     weights /= weights.sum()
     labels = X @ weights + generator.normal(0.0, LABEL_NOISE, rows) > LABEL_THRESHOLD
     model = LogisticRegression(max_iter=1000).fit(X, labels)
-    return World(mean, deviation, low, high, model.coef_[0], float(model.intercept_[0]))
+    return CompetitionPeople(mean, deviation, low, high, model.coef_[0], float(model.intercept_[0]))

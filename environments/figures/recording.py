@@ -34,7 +34,7 @@ from ...schemas.events import (
 from ...streams.advice import MANY_CHANGES
 from ...streams.outputs.emission import GENERATION
 from ...streams.records import Record
-from ..rounds import Point
+from ..rounds import ScorePoint
 
 E = TypeVar("E", bound=Struct)
 A = TypeVar("A", Recourse, NoRecourse)
@@ -197,7 +197,7 @@ class Recording:
         """The first recourse of everybody who has one."""
         return [one for one in self.of(Recourse) if not one.is_revision]
 
-    def summary(self, scores: Mapping[str, Point], shown: str = "", policy: str = "") -> Summary:
+    def summary(self, scores: Mapping[str, ScorePoint], shown: str = "", policy: str = "") -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world.
 
         The examples are of the program ``shown``, whose policy is called ``policy``.

@@ -17,9 +17,9 @@ from ...streams.advice import MANY_CHANGES
 from ...streams.cli.display.words import mean, percentage
 from ...streams.errors import writing
 from ...streams.printable import printable
-from ..rounds import Point
+from ..rounds import ScorePoint
 from .recording import Summary
-from .sections import Line, Plot, View
+from .sections import Line, Plot, RunView
 
 
 class WithoutWay(NamedTuple):
@@ -66,11 +66,11 @@ GREY = "#6b7280"
 COLOURS = ("#c2570c", "#0f766e", "#4338ca", "#be185d", "#4d7c0f", "#0369a1")
 
 
-Curves = Mapping[str, Sequence[Point]]
+Curves = Mapping[str, Sequence[ScorePoint]]
 """The scores of a policy over time, by its name."""
 
 
-def write_report(path: Path, title: str, facts: Mapping[str, str], view: View, curves: Curves) -> None:
+def write_report(path: Path, title: str, facts: Mapping[str, str], view: RunView, curves: Curves) -> None:
     """Write the page; ``facts`` describe how the run was made. Raises ``UsageError`` when it cannot be written."""
     templates = Environment(
         loader=PackageLoader("onward.environments.figures"), autoescape=True, undefined=StrictUndefined

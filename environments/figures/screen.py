@@ -26,7 +26,7 @@ from ...streams.cli.display.words import mean, percentage, right
 from ...streams.errors import writing
 from ...streams.printable import printable
 from .recording import Summary
-from .sections import View
+from .sections import RunView
 
 SIMULATED = "People and outcomes are simulated; the answers are those of the production worker."
 PICTURE_COLUMNS = 88
@@ -36,14 +36,14 @@ SVG_FORMAT = _FONT.sub("", CONSOLE_SVG_FORMAT)
 """rich's format without the fonts that it would load from a server."""
 
 
-def tables(view: View) -> Group:
+def tables(view: RunView) -> Group:
     """The whole summary, printed at the end of a run."""
     summary = view.summary
     parts = (_counts(summary), *_sections(view), _policies(summary), _fates(summary), *_examples(summary))
     return Group(*parts, Text(SIMULATED, "dim"))
 
 
-def write_picture(path: Path, view: View) -> None:
+def write_picture(path: Path, view: RunView) -> None:
     """Write the live screen as an SVG that loads nothing from elsewhere; ``UsageError`` when it cannot be written."""
     console = Console(
         record=True, width=PICTURE_COLUMNS, file=StringIO(), force_terminal=True, color_system="truecolor"
@@ -54,12 +54,12 @@ def write_picture(path: Path, view: View) -> None:
         path.write_text(console.export_svg(title="onward demo", code_format=SVG_FORMAT), encoding="utf-8")
 
 
-def panel(view: View) -> Panel:
+def panel(view: RunView) -> Panel:
     """The live screen."""
     return Panel(_screen(view), title="Onward", border_style="cyan")
 
 
-def _screen(view: View) -> Group:
+def _screen(view: RunView) -> Group:
     summary, served = view.summary, view.shown.served
     progress = Table.grid(padding=(0, 2))
     progress.add_row(Text(served.text), ProgressBar(served.total, served.done, width=BAR_WIDTH))
@@ -68,7 +68,7 @@ def _screen(view: View) -> Group:
     return Group(progress, *lines, *_sections(view), *_examples(summary), _policies(summary), _fates(summary))
 
 
-def _sections(view: View) -> Iterator[RenderableType]:
+def _sections(view: RunView) -> Iterator[RenderableType]:
     """The world's own tables, with their lines below."""
     for section in view.shown.sections:
         if section.rows:
@@ -156,7 +156,7 @@ class Display(AbstractContextManager["Display"]):
     def __init__(self) -> None:
         self._next = monotonic() + self.every_seconds
 
-    def update(self, view: Callable[[], View]) -> None:
+    def update(self, view: Callable[[], RunView]) -> None:
         """Show the run if it is time."""
         now = monotonic()
         if now >= self._next:
@@ -168,7 +168,7 @@ class Display(AbstractContextManager["Display"]):
         """Print a line about the current step."""
         print(text, file=sys.stderr, flush=True)
 
-    def show(self, view: View) -> None:
+    def show(self, view: RunView) -> None:
         """Print a line with the main figures."""
         speed = f"{view.summary.events_per_second:,.0f} events/s"
         self.note(", ".join(filter(None, (view.shown.served.text, speed, view.shown.line))))
@@ -191,7 +191,7 @@ class LiveDisplay(Display):
         """Print the line above the screen."""
         self._console.print(text, style="dim", highlight=False, markup=False)
 
-    def show(self, view: View) -> None:
+    def show(self, view: RunView) -> None:
         """Draw."""
         self._live.update(panel(view), refresh=True)
 

@@ -43,7 +43,7 @@ class Section(NamedTuple):
     data: Mapping[str, object] = MappingProxyType({})
 
 
-class Served(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is, in numbers and in words."""
 
     done: int
@@ -57,13 +57,13 @@ class Shown(NamedTuple):
     ``line`` has the main figures. ``onward simulate`` prints the ``conclusions`` when the world has ended.
     """
 
-    served: Served
+    served: RunProgress
     line: str
     sections: Sequence[Section] = ()
     conclusions: Sequence[str] = ()
 
 
-class View(NamedTuple):
+class RunView(NamedTuple):
     """A run as it is shown: the figures of every run, and those of its world."""
 
     summary: Summary

@@ -1,16 +1,16 @@
 """A world in which some suggestions really improve people and others only please the model: ARLIM's protocol."""
 
-from .people import THRESHOLD, Arms, Arrivals, Draws, DueOutcome, People, TrainedModel, train
+from .people import THRESHOLD, Applicants, Arrivals, DueOutcome, InstanceArms, OutcomeDraws, TrainedModel, train
 from .world import ImprovementWorld
 
 __all__ = [
     "THRESHOLD",
-    "Arms",
+    "Applicants",
     "Arrivals",
-    "Draws",
     "DueOutcome",
     "ImprovementWorld",
-    "People",
+    "InstanceArms",
+    "OutcomeDraws",
     "TrainedModel",
     "train",
 ]

@@ -24,7 +24,7 @@ THRESHOLD = 0.5
 """Scores above it are approved, which is what a classifier's own prediction says."""
 
 
-class Arms(NamedTuple):
+class InstanceArms(NamedTuple):
     """The recourse instances: raw rows, whether their label is the desired one (K,), and its noisy form (K,), the
     probability that a person who carries the suggestion out improves."""
 
@@ -33,7 +33,7 @@ class Arms(NamedTuple):
     theta_noisy: Array
 
 
-class People(NamedTuple):
+class Applicants(NamedTuple):
     """The applicants: distinct raw rows, and of each application its row and whether the model rejects it, (T,)."""
 
     rows: Sequence[Row]
@@ -85,7 +85,7 @@ def approves(estimator: Any, X: Array) -> Mask:
 
 def draw_arms(
     table: Table, model: TrainedModel, codec: FeatureCodec, random: np.random.RandomState, most: int, noise: float
-) -> Arms:
+) -> InstanceArms:
     """The accepted rows that keep the constraints, a random ``most`` of them if there are more."""
     accepted = model.recourse[model.accepted[model.recourse]]
     chosen = np.array([i for i in accepted if codec.violated_constraint(table.rows[i]) is None], dtype=np.intp)
@@ -95,7 +95,7 @@ def draw_arms(
         chosen = random.choice(chosen, most, replace=False)
     theta = table.labels[chosen]
     noisy = np.clip(theta + noise * random.randn(len(theta)), 0.0, 1.0)
-    return Arms([table.rows[i] for i in chosen], theta, noisy)
+    return InstanceArms([table.rows[i] for i in chosen], theta, noisy)
 
 
 def approval_plan(people: int, approved_share: float, seed: int) -> Mask:
@@ -114,7 +114,7 @@ def arms_and_people(
     instances: int,
     rejected: Mask,
     noise: float = IMPROVEMENT_NOISE,
-) -> tuple[Arms, People]:
+) -> tuple[InstanceArms, Applicants]:
     """At most so many ``instances`` of a data set, and its people, drawn with the model's generator."""
     random = np.random.RandomState()
     random.set_state(model.state)
@@ -122,7 +122,7 @@ def arms_and_people(
     return arms, draw_people(table, model, rejected, random)
 
 
-def draw_people(table: Table, model: TrainedModel, rejected: Mask, random: np.random.RandomState) -> People:
+def draw_people(table: Table, model: TrainedModel, rejected: Mask, random: np.random.RandomState) -> Applicants:
     """Rejected: predicted negative and truly negative. Approved: predicted positive."""
     test, accepted = model.test, model.accepted
     negatives = test[~accepted[test] & (table.labels[test] == 0)]
@@ -134,7 +134,7 @@ def draw_people(table: Table, model: TrainedModel, rejected: Mask, random: np.ra
         if mask.any():
             rows[mask] = random.choice(pool, int(mask.sum()))
     distinct, row_of_each = np.unique(rows, return_inverse=True)
-    return People([table.rows[i] for i in distinct], row_of_each, rejected)
+    return Applicants([table.rows[i] for i in distinct], row_of_each, rejected)
 
 
 def served(base: ProgramSpec, program: str, policy: Policy, instances: int) -> ProgramSpec:
@@ -170,7 +170,7 @@ class Arrivals:
     ``distinct`` (n, D) are the encoded rows of the distinct people; ``row_of`` (T,) is the one of each application.
     """
 
-    def __init__(self, people: People, codec: FeatureCodec) -> None:
+    def __init__(self, people: Applicants, codec: FeatureCodec) -> None:
         self._people, self.row_of = people, people.row_of
         self.distinct = codec.encode_many(people.rows)
         self._rounds = np.cumsum(people.rejected) - 1
@@ -216,19 +216,19 @@ DELAY = 0.2
 """The geometric distribution's parameter unless another is given: mean 5."""
 
 
-class Draws(NamedTuple):
+class OutcomeDraws(NamedTuple):
     """The draws of each rejected person, in the order of arrival: a uniform (S,) and a delay (S,)."""
 
     uniform: Array
     delay: NDArray[np.int64]
 
 
-def draw(random: np.random.RandomState, rounds: int, delay: float | Array = DELAY) -> Draws:
+def draw(random: np.random.RandomState, rounds: int, delay: float | Array = DELAY) -> OutcomeDraws:
     """Uniforms and delays of ``rounds`` rejected people; ``delay`` is one parameter for all, or each person's (S,).
 
     A delay takes one number of the generator for any parameter, so a person's delay changes no other draw.
     """
-    return Draws(random.rand(rounds), random.geometric(delay, rounds))
+    return OutcomeDraws(random.rand(rounds), random.geometric(delay, rounds))
 
 
 def generator(seed: int) -> np.random.RandomState:

@@ -26,11 +26,11 @@ from ...schemas.table import Table
 from ..feasibility import feasible
 from ..rounds import Worth
 from .people import (
-    Arms,
+    Applicants,
     Arrivals,
-    Draws,
     DueOutcome,
-    People,
+    InstanceArms,
+    OutcomeDraws,
     Training,
     approval_plan,
     arms_and_people,
@@ -48,17 +48,17 @@ class ImprovementWorld(Arrivals):
     rejected application. The expected reward of k for t is theta_noisy[k] exp(-nu cost(t, k)), with the l1 cost.
 
     ``instances`` are the raw rows of the candidates, ``points`` the encoded ones (K, D), and ``theta`` and
-    ``theta_noisy`` (K,) those of ``Arms``. ``training`` are the rows and labels that the estimator was fitted on, (n,
-    D) and (n,), and ``unseen`` all others, where they are known.
+    ``theta_noisy`` (K,) those of ``InstanceArms``. ``training`` are the rows and labels that the estimator was fitted
+    on, (n, D) and (n,), and ``unseen`` all others, where they are known.
     """
 
     def __init__(
         self,
         spec: ProgramSpec,
         estimator: Any,
-        arms: Arms,
-        people: People,
-        draws: Draws,
+        arms: InstanceArms,
+        people: Applicants,
+        draws: OutcomeDraws,
         nu: float | None = None,
         *,
         training: Training | None = None,

@@ -8,28 +8,28 @@ people = lender.newcomers(100, random)
 told = lender.told(people.only(slice(0, 1)), recourse.options)     # what is stated and what is true
 """
 
-from .equations import Equations, Floats, People
-from .lender import Case, Lender, Report, Told, taken_of, what_follows
+from .equations import Equations, Floats, LenderPeople
+from .lender import Lender, OpenApplication, Report, StatedOption, taken_of, what_follows
 from .oracle import Oracle
 from .played import LenderWorld
 from .programs import LABEL, history, write_history
-from .settings import CHANGES, MEASURED, MEASURES, Setting
+from .settings import CHANGES, MEASURED, MEASURES, LenderSetting
 
 __all__ = [
     "CHANGES",
     "LABEL",
     "MEASURED",
     "MEASURES",
-    "Case",
     "Equations",
     "Floats",
     "Lender",
+    "LenderPeople",
+    "LenderSetting",
     "LenderWorld",
+    "OpenApplication",
     "Oracle",
-    "People",
     "Report",
-    "Setting",
-    "Told",
+    "StatedOption",
     "history",
     "taken_of",
     "what_follows",

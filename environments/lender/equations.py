@@ -60,7 +60,7 @@ class Thing:
     hard: float = 0.0
 
 
-class Column(NamedTuple):
+class MeasureColumn(NamedTuple):
     """A measure of a thing: the thing's place, and the standard deviation of its error in those of the thing."""
 
     name: str
@@ -68,7 +68,7 @@ class Column(NamedTuple):
     error: float
 
 
-class People(NamedTuple):
+class LenderPeople(NamedTuple):
     """N people: their things (N, J), the hidden cause (N,), their pace (N, J), and their columns in whole units (N, K).
 
     ``pace`` is how many times as hard as for others a change of each thing is for a person.
@@ -79,13 +79,13 @@ class People(NamedTuple):
     pace: Floats
     columns: Floats
 
-    def only(self, chosen: NDArray[np.intp] | NDArray[np.bool_] | slice) -> People:
+    def only(self, chosen: NDArray[np.intp] | NDArray[np.bool_] | slice) -> LenderPeople:
         """Some of them."""
-        return People(*(part[chosen] for part in self))
+        return LenderPeople(*(part[chosen] for part in self))
 
-    def repeated(self, times: int) -> People:
+    def repeated(self, times: int) -> LenderPeople:
         """Each of them as many times."""
-        return People(*(np.repeat(part, times, axis=0) for part in self))
+        return LenderPeople(*(np.repeat(part, times, axis=0) for part in self))
 
 
 class Carried(NamedTuple):
@@ -107,12 +107,12 @@ class Equations:
     """
 
     things: Sequence[Thing]
-    columns: Sequence[Column]
+    columns: Sequence[MeasureColumn]
     level: float
     hidden: float = 0.0
     spread: float = 0.6
 
-    def draw(self, number: int, random: np.random.Generator) -> People:
+    def draw(self, number: int, random: np.random.Generator) -> LenderPeople:
         """Draw people."""
         hidden = random.normal(size=number)
         values = np.zeros((number, len(self.things)))
@@ -122,14 +122,14 @@ class Equations:
         pace = np.exp(self.spread * random.normal(size=values.shape))
         errors = random.normal(size=(number, len(self.columns))) * [column.error for column in self.columns]
         measured = self._means + self._deviations * (values[:, self._thing_of] + errors)
-        return People(values, hidden, pace, np.maximum(np.rint(measured), 0.0))
+        return LenderPeople(values, hidden, pace, np.maximum(np.rint(measured), 0.0))
 
     def help(self, things: Floats, hidden: Floats) -> Floats:
         """The probability (P,) of the desired outcome of people with these things (P, J) and this hidden cause (P,)."""
         weights = np.array([thing.weight for thing in self.things])
         return sigmoid(self.level + self.hidden * hidden + (2.0 * np.tanh(things / 2.0)) @ weights)
 
-    def carried(self, people: People, targets: Floats) -> Carried:
+    def carried(self, people: LenderPeople, targets: Floats) -> Carried:
         """What comes of P people (one a row) whose columns are to be ``targets`` (P, K), in their units.
 
         Of several changed columns of a thing the largest change counts: who does enough for that one has done enough
@@ -143,7 +143,7 @@ class Equations:
         execution = np.exp(-(people.pace * np.abs(shift)) @ hard)
         return Carried(things, columns, execution, self.help(things, people.hidden))
 
-    def _shift(self, people: People, targets: Floats) -> Floats:
+    def _shift(self, people: LenderPeople, targets: Floats) -> Floats:
         """By how much each thing is changed on purpose, (P, J); 0 where it only follows."""
         by_column = (targets - people.columns) / self._deviations
         shift = np.zeros_like(people.things)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...schemas.events import Option
 from ...schemas.spec import Feature
-from .equations import Equations, Floats, People
-from .settings import Setting
+from .equations import Equations, Floats, LenderPeople
+from .settings import LenderSetting
 
 BATCH = 2000
 MOST_BATCHES = 100
@@ -22,7 +22,7 @@ Row = Mapping[str, int]
 """A person's features, as an application has them."""
 
 
-class Told(NamedTuple):
+class StatedOption(NamedTuple):
     """One option of somebody, as it is stated and as it is.
 
     ``targets`` (K,) are the columns that it asks for, ``execution`` and ``help`` the true probabilities, ``holds``
@@ -46,7 +46,7 @@ class Told(NamedTuple):
         return self.execution * self.help
 
 
-def taken_of(told: Sequence[Told]) -> Told | None:
+def taken_of(told: Sequence[StatedOption]) -> StatedOption | None:
     """The option that a person takes: the one that they most probably carry out."""
     return max(told, key=lambda option: option.execution, default=None)
 
@@ -84,12 +84,12 @@ class Lender:
         low, high = np.array([feature.bounds for feature in self.features], dtype=np.float64).T
         return low, high
 
-    def newcomers(self, number: int, random: np.random.Generator, *, accepted: bool = False) -> People:
+    def newcomers(self, number: int, random: np.random.Generator, *, accepted: bool = False) -> LenderPeople:
         """Draw people until so many are rejected by the model, or accepted.
 
         Raises ``ValueError`` where hardly anybody is.
         """
-        found, count = list[People](), 0
+        found, count = list[LenderPeople](), 0
         low, high = self.bounds
         for _ in range(MOST_BATCHES):
             people = self.equations.draw(BATCH, random)
@@ -98,11 +98,11 @@ class Lender:
             found.append(people.only(self.accepts(people.columns) == accepted))
             count += len(found[-1].hidden)
             if count >= number:
-                return People(*map(np.concatenate, zip(*found, strict=True))).only(slice(number))
+                return LenderPeople(*map(np.concatenate, zip(*found, strict=True))).only(slice(number))
         word = "accepts" if accepted else "rejects"
         raise ValueError(f"of {MOST_BATCHES * BATCH} people the model {word} {count} only")
 
-    def told(self, person: People, options: Sequence[Option]) -> list[Told]:
+    def told(self, person: LenderPeople, options: Sequence[Option]) -> list[StatedOption]:
         """The options of one person, beside the truth."""
         if not options:
             return []
@@ -116,7 +116,7 @@ class Lender:
             carried.execution.tolist(), carried.help.tolist(), self.accepts(carried.columns).tolist(), strict=True
         )
         return [
-            Told(option.id, target, execution, help, *_stated(option), holds, _interval(option), option.cost)
+            StatedOption(option.id, target, execution, help, *_stated(option), holds, _interval(option), option.cost)
             for option, target, (execution, help, holds) in zip(options, targets, true, strict=True)
         ]
 
@@ -134,12 +134,12 @@ BACK_DAYS = (15, 60)
 """From when to when after the recourse people come back who carry an option out."""
 
 
-class Case(NamedTuple):
+class OpenApplication(NamedTuple):
     """An application that is not yet answered: which newcomer's, how often they have come back, and what they are."""
 
     newcomer: int
     returns: int
-    person: People
+    person: LenderPeople
 
     @property
     def id(self) -> str:
@@ -162,8 +162,8 @@ class Report(NamedTuple):
 
 
 def what_follows(
-    lender: Lender, setting: Setting, case: Case, taken: Told, random: np.random.Generator
-) -> Iterator[tuple[float, Case | Report]]:
+    lender: Lender, setting: LenderSetting, case: OpenApplication, taken: StatedOption, random: np.random.Generator
+) -> Iterator[tuple[float, OpenApplication | Report]]:
     """What is heard of somebody after their recourse, and how many days after it.
 
     Who carries their option out comes back, and what came of it may be reported. Nobody hears of the others.
@@ -173,7 +173,7 @@ def what_follows(
         return
     carried = lender.equations.carried(case.person, taken.targets[np.newaxis])
     person = case.person._replace(things=carried.things, columns=np.clip(carried.columns, *lender.bounds))
-    yield _between(BACK_DAYS, back), Case(case.newcomer, case.returns + 1, person)
+    yield _between(BACK_DAYS, back), OpenApplication(case.newcomer, case.returns + 1, person)
     if reports < setting.reporting:
         option = taken.id if setting.names_option else None
         yield _between(setting.report_days, report), Report(case.id, helps < taken.help, option)

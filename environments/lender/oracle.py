@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...schemas.spec import Feature
-from .equations import Floats, People
+from .equations import Floats, LenderPeople
 from .lender import Lender
 from .settings import CHANGES, THINGS
 
@@ -37,7 +37,7 @@ class Oracle:
         self._things = [columns for columns in things if lender.features[columns[0]].may_change]
         self._chosen, self._extents = _grid(len(self._things))
 
-    def __call__(self, person: People) -> float:
+    def __call__(self, person: LenderPeople) -> float:
         """The reward of one person's best option; 0 without one."""
         targets = self._targets(person)
         carried = self._lender.equations.carried(person.repeated(len(targets)), targets)
@@ -49,7 +49,7 @@ class Oracle:
                 return float(rewards[some[holds.argmax()]])
         return 0.0
 
-    def _targets(self, person: People) -> Floats:
+    def _targets(self, person: LenderPeople) -> Floats:
         """The options of a person, (P, K) in the units of the columns, but for those that change nothing."""
         own = person.columns[0]
         most = np.array([_most(feature, value) for feature, value in zip(self._lender.features, own, strict=True)])

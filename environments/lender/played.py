@@ -30,11 +30,11 @@ from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun
 from ..play.simulation import Simulation, SimulationStep, Steps
 from ..rounds import Scoreboard, Worth
-from .equations import People
-from .lender import Case, Lender, Report, Told, taken_of, what_follows
+from .equations import LenderPeople
+from .lender import Lender, OpenApplication, Report, StatedOption, taken_of, what_follows
 from .oracle import Oracle
 from .programs import PLAIN, TOLD, approves, file_of, make_programs
-from .settings import SEEN, Setting
+from .settings import SEEN, LenderSetting
 
 ARRIVAL_DAYS = 730
 """Newcomers apply evenly on the first of the days: those of the second year when outcomes of the first are known."""
@@ -46,12 +46,12 @@ of the outcomes would stay empty for a year, and as workers send no ticks here, 
 
 
 @dataclass
-class Answers:
+class LenderAnswers:
     """The options of each rejected newcomer by number, and of those who came back with their option carried out how
     many there were and how many the model rejected."""
 
     newcomers: int
-    told: dict[int, Sequence[Told]] = field(default_factory=dict)
+    told: dict[int, Sequence[StatedOption]] = field(default_factory=dict)
     returned: int = 0
     rejected: int = 0
 
@@ -67,32 +67,32 @@ class LenderRun(DayRun):
         self,
         program: str,
         lender: Lender,
-        newcomers: People,
+        newcomers: LenderPeople,
         loans: Sequence[bool],
-        setting: Setting,
+        setting: LenderSetting,
         seed: int,
         recorder: Scoreboard,
         prefix: str = "",
     ) -> None:
         self._lender, self._newcomers, self._loans_of_file = lender, newcomers, loans
         self._setting, self._seed, self._recorder = setting, seed, recorder
-        self.answers = Answers(len(newcomers.hidden))
+        self.answers = LenderAnswers(len(newcomers.hidden))
         """What people were told."""
-        self._due: defaultdict[int, list[Case | Report]] = defaultdict(list)
+        self._due: defaultdict[int, list[OpenApplication | Report]] = defaultdict(list)
         super().__init__(program, prefix, ARRIVAL_DAYS + LAST_DAYS)
 
     def _today(self) -> Steps:
         if self.day % WEEK_DAYS == 0:
             yield self._loans(self.day // WEEK_DAYS * WEEKLY_LOANS)
         for due in self._due.pop(self.day, ()):
-            if isinstance(due, Case):
+            if isinstance(due, OpenApplication):
                 yield from self._arrive(due)
             else:
                 yield self._outcome(self._prefix + due.application, is_improved=due.helped, option=due.option)
         people, number = self._newcomers, self.answers.newcomers
         first, last = (min(-(-number * day // ARRIVAL_DAYS), number) for day in (self.day, self.day + 1))
         for newcomer in range(first, last):
-            yield from self._arrive(Case(newcomer, 0, people.only(slice(newcomer, newcomer + 1))))
+            yield from self._arrive(OpenApplication(newcomer, 0, people.only(slice(newcomer, newcomer + 1))))
 
     def _loans(self, first: int) -> SimulationStep:
         """Report the loans from this one on. The step is done when all stand in the journal."""
@@ -110,7 +110,7 @@ class LenderRun(DayRun):
 
         return SimulationStep(events[-1].id, lambda: events, is_over)
 
-    def _arrive(self, case: Case) -> Steps:
+    def _arrive(self, case: OpenApplication) -> Steps:
         lender, columns = self._lender, case.person.columns
         ([features], [is_approved]) = lender.rows(columns), lender.accepts(columns).tolist()
         previous = None if case.previous is None else self._prefix + case.previous
@@ -123,7 +123,7 @@ class LenderRun(DayRun):
         if options is not None:
             self._answered(case, lender.told(case.person, options))
 
-    def _answered(self, case: Case, told: Sequence[Told]) -> None:
+    def _answered(self, case: OpenApplication, told: Sequence[StatedOption]) -> None:
         taken = taken_of(told)
         if not case.returns:
             self.answers.told[case.newcomer] = told
@@ -184,7 +184,7 @@ class Half(Struct, frozen=True):
     in_interval: float | None
 
     @classmethod
-    def of(cls, told: Sequence[Sequence[Told]]) -> Half:
+    def of(cls, told: Sequence[Sequence[StatedOption]]) -> Half:
         """That of the options of some people."""
         number, taken = len(told), [option for option in map(taken_of, told) if option is not None]
         stated = [(one.stated_help, one.stated_execution) for one in taken if one.stated_help is not None]
@@ -253,7 +253,7 @@ def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
     return Shown(runs[0].served, f"help believed / true: {helped}", [section], conclusions)
 
 
-def _lines(told: Mapping[int, Sequence[Told]], policy: str, group: int, name: str) -> Iterator[Line]:
+def _lines(told: Mapping[int, Sequence[StatedOption]], policy: str, group: int, name: str) -> Iterator[Line]:
     taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
     for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
         values = [(number, getattr(one, attribute)) for number, one in taken.items()]
@@ -263,7 +263,7 @@ def _lines(told: Mapping[int, Sequence[Told]], policy: str, group: int, name: st
         yield Line(f"{policy}, {kind}", x, means, group, dotted=kind == "true")
 
 
-def _figures(answers: Answers) -> ProgramFigures:
+def _figures(answers: LenderAnswers) -> ProgramFigures:
     """The figures of a program; the halves are of its newcomers in the order in which they apply."""
     middle = answers.newcomers / 2
     first, second = (
@@ -291,7 +291,9 @@ class LenderWorld(SimulatedWorld):
     programs: ClassVar[tuple[str, ...]] = (TOLD, PLAIN)
     tick_seconds: ClassVar[float | None] = 0.0  # the days of the world are in the past
     reads_journal: ClassVar[bool] = True
-    setting: ClassVar[Setting] = Setting(measures=3, cause=SEEN, approved_only=True, report_days=(330, 400), rows=2000)
+    setting: ClassVar[LenderSetting] = LenderSetting(
+        measures=3, cause=SEEN, approved_only=True, report_days=(330, 400), rows=2000
+    )
     """What the world is like."""
 
     def __init__(self, settings: WorldSettings, note: Note) -> None:
@@ -301,7 +303,7 @@ class LenderWorld(SimulatedWorld):
         if not self.people:
             raise UsageError(f"--people 0: the world {NAME} ends, give a number of newcomers")
         self._lenders: dict[str, Lender] = {}
-        self._newcomers: People | None = None
+        self._newcomers: LenderPeople | None = None
         days = f"{ARRIVAL_DAYS + LAST_DAYS:,}"
         self.facts = {
             "newcomers per program": f"{self.people:,}",
@@ -340,12 +342,12 @@ class LenderWorld(SimulatedWorld):
         """What was believed, and what was true."""
         return shown(self._runs, {name: self.policy_of(name) for name in self._lenders})
 
-    def _drawn(self, lender: Lender) -> People:
+    def _drawn(self, lender: Lender) -> LenderPeople:
         """Newcomers of whom the model, which is the same in both programs, approves about ``approved_share``."""
         random, number = np.random.default_rng([self.settings.seed, 1]), self.people
         groups = [lender.newcomers(number, random, accepted=accepted) for accepted in (False, True)]
         chosen = number * (random.random(number) < self.settings.approved_share) + np.arange(number)
-        return People(*map(np.concatenate, zip(*groups, strict=True))).only(chosen)
+        return LenderPeople(*map(np.concatenate, zip(*groups, strict=True))).only(chosen)
 
 
 class _Worth:
@@ -354,7 +356,7 @@ class _Worth:
     The oracle searches changes of one or two things among those that both programs may ask for.
     """
 
-    def __init__(self, lender: Lender, newcomers: People) -> None:
+    def __init__(self, lender: Lender, newcomers: LenderPeople) -> None:
         self._best, self._newcomers = Oracle(lender), newcomers
         self._found: dict[int, float] = {}
 
@@ -364,6 +366,6 @@ class _Worth:
             self._found[t] = self._best(self._newcomers.only(slice(t, t + 1)))
         return self._found[t]
 
-    def worth(self, t: int, taken: Told) -> Worth:
+    def worth(self, t: int, taken: StatedOption) -> Worth:
         """What is true of it."""
         return Worth(taken.reward, taken.help, taken.cost)

@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 
 from ...schemas.draft import draft_spec
 from ...schemas.draft.effects import NOBODY
-from ...schemas.draft.questions import Answers, Decisions
+from ...schemas.draft.questions import DraftAnswers, DraftDecisions
 from ...schemas.events import Value
 from ...schemas.specfile import load_spec
 from ...streams.programs.program import Program
 from ...streams.programs.training.train import EstimatorName, train
 from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder
-from .equations import Equations, Floats, People
-from .settings import CHANGES, MEASURED, MEASURES, Setting
+from .equations import Equations, Floats, LenderPeople
+from .settings import CHANGES, MEASURED, MEASURES, LenderSetting
 
 LABEL = "repaid"
 OFFICER_NOISE = 1.0
 """The standard deviation of what a case officer adds to the true log odds."""
 
 
-def history(setting: Setting, equations: Equations, random: np.random.Generator) -> tuple[People, Floats]:
+def history(setting: LenderSetting, equations: Equations, random: np.random.Generator) -> tuple[LenderPeople, Floats]:
     """The people of the file and their labels (N,), as many as the setting's rows; NaN where nobody knows the label."""
     if not setting.approved_only:
         people = equations.draw(setting.rows, random)
@@ -43,12 +43,12 @@ def history(setting: Setting, equations: Equations, random: np.random.Generator)
     return people.only(slice(end)), labels[:end]
 
 
-def _labels(equations: Equations, people: People, random: np.random.Generator) -> Floats:
+def _labels(equations: Equations, people: LenderPeople, random: np.random.Generator) -> Floats:
     true = equations.help(people.things, people.hidden)
     return (random.random(len(true)) < true).astype(np.float64)
 
 
-def write_history(file: Path, equations: Equations, people: People, labels: Floats) -> None:
+def write_history(file: Path, equations: Equations, people: LenderPeople, labels: Floats) -> None:
     """Write people and their labels (N,) as a CSV; a label that nobody knows is empty."""
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
@@ -67,7 +67,7 @@ _WINDOW = re.compile(r"window: \{acted: .*\}")
 _CHOICE = re.compile(r"choice: stages +#.*")
 
 
-def make_programs(setting: Setting, folder: Path, seed: int) -> Mapping[str, Path]:
+def make_programs(setting: LenderSetting, folder: Path, seed: int) -> Mapping[str, Path]:
     """Make both programs in new folders of their own, from the same file; return their spec files.
 
     Raises ``UsageError`` when a folder exists already.
@@ -83,12 +83,12 @@ def make_programs(setting: Setting, folder: Path, seed: int) -> Mapping[str, Pat
     return specs
 
 
-def file_of(setting: Setting, seed: int) -> tuple[People, Floats]:
+def file_of(setting: LenderSetting, seed: int) -> tuple[LenderPeople, Floats]:
     """The people of the lender's file, and their labels (N,); NaN where nobody knows the label."""
     return history(setting, setting.equations(), np.random.default_rng(seed))
 
 
-def drafted_spec(file: Path, setting: Setting, *, follows: bool) -> str:
+def drafted_spec(file: Path, setting: LenderSetting, *, follows: bool) -> str:
     """The spec that is drafted of a file when what may change is answered as the world is.
 
     So is what then ``follows``; else the answer is that nothing does.
@@ -97,8 +97,8 @@ def drafted_spec(file: Path, setting: Setting, *, follows: bool) -> str:
     mutable = {column.name: equations.things[column.thing].mutable for column in equations.columns}
     first = [f"{thing}_{MEASURES[0]}" for thing in MEASURED]
     effects = {name: name if follows else NOBODY for name in first}
-    answers = Answers(label={LABEL: 1}, mutable=mutable, effects=effects)
-    return draft_spec(file, LABEL, Decisions(answers)).text
+    answers = DraftAnswers(label={LABEL: 1}, mutable=mutable, effects=effects)
+    return draft_spec(file, LABEL, DraftDecisions(answers)).text
 
 
 def settled(drafted: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .equations import Column, Equations, Thing
+from .equations import Equations, MeasureColumn, Thing
 
 MEASURES = ("3m", "6m", "12m", "bank", "bureau")
 """What the columns of a thing that is measured several times are called after."""
@@ -35,7 +35,7 @@ LEVEL = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class LenderSetting:
     """One variation of the world; benchmarks have more.
 
     Parameters
@@ -71,10 +71,10 @@ class Setting:
 
     def equations(self) -> Equations:
         """The structural equations."""
-        columns: list[Column] = []
+        columns: list[MeasureColumn] = []
         for place, thing in enumerate(self.things):
             if self.measures > 1 and thing.name in MEASURED:
-                columns += [Column(f"{thing.name}_{end}", place, ERROR) for end in MEASURES[: self.measures]]
+                columns += [MeasureColumn(f"{thing.name}_{end}", place, ERROR) for end in MEASURES[: self.measures]]
             else:
-                columns.append(Column(thing.name, place, 0.0))
+                columns.append(MeasureColumn(thing.name, place, 0.0))
         return Equations(self.things, columns, LEVEL, self.cause)

@@ -14,7 +14,7 @@ from ...streams.errors import UsageError
 from ...streams.programs.former_methods import unknown_method
 from ...streams.settings import WorldSettings
 from ..figures.recording import Recording, Summary
-from ..figures.sections import Served, Shown
+from ..figures.sections import RunProgress, Shown
 from ..rounds import Scoreboard
 from .program_folders import SPEC_FILE
 from .simulation import Simulation
@@ -122,7 +122,7 @@ class SimulatedWorld(ABC):
             f"{name} {mean(policy.improvement)} ({mean(policy.cost)})" for name, policy in summary.policies.items()
         )
         return Shown(
-            Served(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered"),
+            RunProgress(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered"),
             f"improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}",
         )
 

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...schemas.events import Application, Model, Option, Outcome
-from ..figures.sections import Served
+from ..figures.sections import RunProgress
 from .simulation import (
     TOGETHER,
     OutgoingEvent,
@@ -64,9 +64,9 @@ class DayRun(Run, ABC):
         return self.days - 1
 
     @property
-    def served(self) -> Served:
+    def served(self) -> RunProgress:
         """The days that have begun."""
-        return Served(self.days, self.total, f"day {self.days:,} of {self.total:,}")
+        return RunProgress(self.days, self.total, f"day {self.days:,} of {self.total:,}")
 
     def _apply(
         self, event: Application, *, is_approved: bool

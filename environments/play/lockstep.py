@@ -18,7 +18,7 @@ from ..rounds import Scoreboard
 from .simulation import OutgoingEvent, Run, SimulationStep, Steps, answer_to, fate_of, is_journaled, options_of
 
 
-class World(Protocol):
+class LockstepWorld(Protocol):
     """People who apply, numbered t = 0, 1, ..., and the outcomes of what is suggested to them.
 
     What a suggestion is to this world is up to the ``read`` of its ``SimulatedProgram``.
@@ -52,7 +52,7 @@ class SimulatedProgram(NamedTuple):
     """
 
     program: str
-    world: World
+    world: LockstepWorld
     recorder: Scoreboard
     read: Callable[[int, Sequence[Option]], Any] = first_candidate
     pick: Callable[[int, Any], int | None] | None = None

@@ -1,6 +1,6 @@
 """A world whose model is trained again while people carry out what it asked of them."""
 
-from .people import Arrival, Offer, Settings, World
+from .people import ReadOption, RetrainedPeople, RetrainedSettings, ReturningApplicant
 from .played import RetrainedWorld
 
-__all__ = ["Arrival", "Offer", "RetrainedWorld", "Settings", "World"]
+__all__ = ["ReadOption", "RetrainedPeople", "RetrainedSettings", "RetrainedWorld", "ReturningApplicant"]

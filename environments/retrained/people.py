@@ -14,7 +14,7 @@ from ...schemas.events import Value
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RetrainedSettings:
     """When people apply, what they do with an answer, and when the model is replaced. All numbers are invented.
 
     Parameters
@@ -62,7 +62,7 @@ class Settings:
 Days = NDArray[np.int64]
 
 
-class Draws(NamedTuple):
+class AttemptDraws(NamedTuple):
     """What decides the attempts of each person, shape (people, attempts) each.
 
     ``act``, ``cheapest``, ``complete`` and ``heed`` are uniform on [0, 1) and compared with the setting's probability.
@@ -80,31 +80,31 @@ class Draws(NamedTuple):
     waiting: Days
 
 
-def draw(settings: Settings, people: int, seed: int) -> Draws:
+def draw(settings: RetrainedSettings, people: int, seed: int) -> AttemptDraws:
     """The draws of ``people`` people."""
     shape = (people, settings.attempts)
-    generators = [np.random.default_rng([seed, kind]) for kind in range(len(Draws._fields))]
+    generators = [np.random.default_rng([seed, kind]) for kind in range(len(AttemptDraws._fields))]
     act, cheapest, complete, heed, option, left_out = (generator.random(shape) for generator in generators[:6])
     means = (settings.carrying_mean_days, settings.waiting_mean_days)
     carrying, waiting = (
         np.minimum(settings.soonest_days + generator.exponential(mean, shape).astype(np.int64), settings.latest_days)
         for generator, mean in zip(generators[6:], means, strict=True)
     )
-    return Draws(act, cheapest, complete, heed, option, left_out, carrying, waiting)
+    return AttemptDraws(act, cheapest, complete, heed, option, left_out, carrying, waiting)
 
 
 Features = Mapping[str, Value]
 """Raw values by name."""
 
 
-class Offer(NamedTuple):
+class ReadOption(NamedTuple):
     """An option as a person reads it: the new values by feature, and the cost in the program's unit."""
 
     targets: Features
     cost: float
 
 
-class Arrival(NamedTuple):
+class ReturningApplicant(NamedTuple):
     """An application. Of those who come back, ``previous`` is the earlier one, and ``taken`` the id of its option that
     they took. ``is_done`` says whether they have carried out all of it, in time."""
 
@@ -128,12 +128,12 @@ class _Plan:
     features: Features
     given: int
     taken: str
-    offer: Offer
+    offer: ReadOption
     done: int
     back: int
 
 
-class World:
+class RetrainedPeople:
     """The people of one program.
 
         world = World(Settings(), newcomers, seed=0)
@@ -147,20 +147,20 @@ class World:
     carried an option out already keeps it, whatever becomes of it.
     """
 
-    def __init__(self, settings: Settings, newcomers: Sequence[Features], *, seed: int) -> None:
+    def __init__(self, settings: RetrainedSettings, newcomers: Sequence[Features], *, seed: int) -> None:
         self.settings, self.newcomers = settings, newcomers
-        self._draws: Draws = draw(settings, len(newcomers), seed)
+        self._draws: AttemptDraws = draw(settings, len(newcomers), seed)
         self._plans: dict[str, _Plan] = {}
 
-    def arrivals(self, day: int) -> list[Arrival]:
+    def arrivals(self, day: int) -> list[ReturningApplicant]:
         """Who applies on a day: newcomers, then those who come back."""
         people, days = len(self.newcomers), self.settings.arrival_days
         first, last = (-(-people * one // days) for one in (day, day + 1)) if day < days else (0, 0)
-        new = [Arrival(_name(who, 0), _applicant(who), self.newcomers[who]) for who in range(first, last)]
+        new = [ReturningApplicant(_name(who, 0), _applicant(who), self.newcomers[who]) for who in range(first, last)]
         back = sorted((plan.person, name) for name, plan in self._plans.items() if plan.back == day)
         return [*new, *(self._return(name, day) for _, name in back)]
 
-    def answer(self, arrival: Arrival, day: int, offers: Mapping[str, Offer]) -> str | None:
+    def answer(self, arrival: ReturningApplicant, day: int, offers: Mapping[str, ReadOption]) -> str | None:
         """Tell a rejected person their options by id; return the one they would take, None without any.
 
         Some do not act on it.
@@ -176,7 +176,7 @@ class World:
             self._plans[arrival.application] = self._begun(plan, day)
         return taken
 
-    def revise(self, application: str, day: int, broken: Container[str], offers: Mapping[str, Offer]) -> None:
+    def revise(self, application: str, day: int, broken: Container[str], offers: Mapping[str, ReadOption]) -> None:
         """Tell a person that a new model rejects these options of theirs, and which ones stand for them."""
         plan = self._plans.get(application)
         if plan is None or plan.taken not in broken or plan.done < day:
@@ -193,13 +193,13 @@ class World:
         done = day + int(self._draws.carrying[plan.person, plan.attempt])
         return replace(plan, done=done, back=done + int(self._draws.waiting[plan.person, plan.attempt]))
 
-    def _pick(self, person: int, attempt: int, offers: Mapping[str, Offer]) -> str:
+    def _pick(self, person: int, attempt: int, offers: Mapping[str, ReadOption]) -> str:
         cheapest = min(offers, key=lambda id: (offers[id].cost, id))
         if self._draws.cheapest[person, attempt] < self.settings.cheapest:
             return cheapest
         return sorted(offers)[int(self._draws.option[person, attempt] * len(offers))]
 
-    def _return(self, name: str, day: int) -> Arrival:
+    def _return(self, name: str, day: int) -> ReturningApplicant:
         plan = self._plans.pop(name)
         person, attempt, targets = plan.person, plan.attempt, dict(plan.offer.targets)
         is_complete = bool(self._draws.complete[person, attempt] < self.settings.complete)
@@ -207,7 +207,7 @@ class World:
             del targets[list(targets)[int(self._draws.left_out[person, attempt] * len(targets))]]
         is_done = is_complete and day - plan.given < self.settings.valid_for_days
         features = {**plan.features, **targets}
-        return Arrival(_name(person, attempt + 1), _applicant(person), features, name, plan.taken, is_done)
+        return ReturningApplicant(_name(person, attempt + 1), _applicant(person), features, name, plan.taken, is_done)
 
 
 def _name(person: int, attempt: int) -> str:

@@ -45,10 +45,10 @@ from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_sp
 from ..play.simulation import Simulation, Steps, is_journaled
 from ..population import SPEC, Population
 from ..rounds import Scoreboard, Worth
-from .people import Arrival, Features, Offer, Settings, World
+from .people import Features, ReadOption, RetrainedPeople, RetrainedSettings, ReturningApplicant
 
 
-class Taken(NamedTuple):
+class TakenOption(NamedTuple):
     """The option that a person takes up: who they are, what they become, its cost, and the model that answered."""
 
     features: Features
@@ -73,13 +73,13 @@ class RetrainedRun(DayRun):
     """One program, its ``people``, and the new ``models`` that it gets, each at the beginning of a day.
 
     ``approves(model, features)`` is whether a model approves somebody; models are numbered, the program's first is 0.
-    ``recorder`` records a ``Taken`` for each answer, None for those without options.
+    ``recorder`` records a ``TakenOption`` for each answer, None for those without options.
     """
 
     def __init__(
         self,
         program: str,
-        people: World,
+        people: RetrainedPeople,
         models: Sequence[tuple[int, Model]],
         approves: Callable[[int, Features], bool],
         recorder: Scoreboard,
@@ -122,7 +122,7 @@ class RetrainedRun(DayRun):
             self._open[name] += len(revised) - len(broken)
             self._people.revise(name.removeprefix(self._prefix), self.day, broken, self._offers(revised))
 
-    def _arrive(self, arrival: Arrival) -> Steps:
+    def _arrive(self, arrival: ReturningApplicant) -> Steps:
         name, applicant = self._prefix + arrival.application, self._prefix + arrival.applicant
         previous = None if arrival.previous is None else self._prefix + arrival.previous
         event = Application(self.program, name, dict(arrival.features), applicant, previous)
@@ -136,16 +136,16 @@ class RetrainedRun(DayRun):
             self._open.pop(previous, None)
             yield self._outcome(previous, is_improved=is_approved, option=arrival.taken)
 
-    def _take(self, arrival: Arrival, options: Sequence[Option]) -> None:
+    def _take(self, arrival: ReturningApplicant, options: Sequence[Option]) -> None:
         self._open[self._prefix + arrival.application] = sum(option.status == "open" for option in options)
         id = self._people.answer(arrival, self.day, self._offers(options))
-        taken = [Taken(arrival.features, _targets(one), one.cost, self._model) for one in options if one.id == id]
+        taken = [TakenOption(arrival.features, _targets(one), one.cost, self._model) for one in options if one.id == id]
         self._recorder.record(self._answers, taken[0] if taken else None)
         self._answers += 1
 
-    def _offers(self, options: Sequence[Option]) -> dict[str, Offer]:
+    def _offers(self, options: Sequence[Option]) -> dict[str, ReadOption]:
         """Options by id, as people read them."""
-        return {option.id: Offer(_targets(option), option.cost) for option in options}
+        return {option.id: ReadOption(_targets(option), option.cost) for option in options}
 
 
 class _Effects:
@@ -264,7 +264,7 @@ class RetrainedWorld(SimulatedWorld):
             raise UsageError(f"--policies {names}: name one choice, for both programs of --world {NAME}")
         if not self.people:
             raise UsageError("--people 0: a world with retrained models ends, give a number of newcomers")
-        self.rules = Settings()
+        self.rules = RetrainedSettings()
         self._models: dict[str, _Models] = {}
         self.facts = {"newcomers per program": f"{self.people:,}", "days": f"{self.rules.days:,}"}
         self.serves = f"{self.rules.days:,} days"
@@ -299,7 +299,7 @@ class RetrainedWorld(SimulatedWorld):
         self._runs = [
             RetrainedRun(
                 program,
-                World(self.rules, newcomers, seed=self.settings.seed),
+                RetrainedPeople(self.rules, newcomers, seed=self.settings.seed),
                 models.announced(self.rules),
                 models.approves,
                 scoreboards[program],
@@ -338,7 +338,7 @@ class _Models:
         later = [self.program.load(str(self._manifest(number)), None) for number in range(1, len(HARDSHIP))]
         return [self.program.bundle, *later]
 
-    def announced(self, rules: Settings) -> list[tuple[int, Model]]:
+    def announced(self, rules: RetrainedSettings) -> list[tuple[int, Model]]:
         """The models after the first, and the days on which they are announced."""
         name, later = self.program.spec.program, enumerate(self.bundles[1:], 1)
         return [
@@ -370,14 +370,14 @@ class _Worth:
     better than to suggest to all of them what every model accepts.
     """
 
-    def __init__(self, models: _Models, rules: Settings) -> None:
+    def __init__(self, models: _Models, rules: RetrainedSettings) -> None:
         self._models, self._done = models, rules.acts * rules.complete
 
     def oracle(self, t: int) -> float:
         """The probability that somebody does all of what they are asked."""
         return self._done
 
-    def worth(self, t: int, taken: Taken) -> Worth:
+    def worth(self, t: int, taken: TakenOption) -> Worth:
         """By the share of the model that answered and the later ones that accepts who has taken the option."""
         accepted = self._models.share(taken.model, {**taken.features, **taken.targets})
         return Worth(self._done * accepted, accepted, taken.cost)

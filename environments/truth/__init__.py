@@ -2,16 +2,16 @@
 
 from .conditions import Conditions
 from .preferences import PreferenceWorld, WeightWorld
-from .truth import Fitted, Improvement, Repayment, Truth
+from .truth import Fitted, Repayment, TrueImprovement, Truth
 from .world import Chances, TruthWorld
 
 __all__ = [
     "Chances",
     "Conditions",
     "Fitted",
-    "Improvement",
     "PreferenceWorld",
     "Repayment",
+    "TrueImprovement",
     "Truth",
     "TruthWorld",
     "WeightWorld",

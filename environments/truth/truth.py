@@ -24,7 +24,7 @@ class Truth(Protocol):
         """The probability (n,) of the desired outcome of people with encoded features (n, D)."""
 
 
-class Improvement:
+class TrueImprovement:
     r"""The probability that people without the desired outcome have it once they have changed.
 
     Let $p_0$ and $p_1$ be the truth's probabilities before and after. A person had the luck $U > p_0$, uniform, and
@@ -57,9 +57,9 @@ class Improvement:
         same = np.maximum(p1 - p0, 0.0) / np.maximum(1.0 - p0, np.finfo(np.float64).tiny)
         return self._luck_kept * same + (1.0 - self._luck_kept) * p1
 
-    def without(self, columns: Mask) -> Improvement:
+    def without(self, columns: Mask) -> TrueImprovement:
         """The same where changes of these encoded columns (D,) have no effect either."""
-        return Improvement(self._truth, self._luck_kept, self._ineffective | columns)
+        return TrueImprovement(self._truth, self._luck_kept, self._ineffective | columns)
 
 
 class Repayment:

@@ -20,7 +20,7 @@ from ..improvement import Arrivals, DueOutcome, TrainedModel, train
 from ..improvement.people import Row, approval_plan, arms_and_people, served
 from ..rounds import Worth
 from .conditions import Conditions, delays, difficulties, uniforms
-from .truth import Improvement, Truth
+from .truth import TrueImprovement, Truth
 
 ROUNDS_AT_ONCE = 5000
 """Bounds the memory of ``offer``."""
@@ -43,7 +43,7 @@ class TruthWorld(Arrivals):
 
     A suggestion is a matrix of encoded targets (N, D): the options of a recourse, in its order. The person takes up
     the one that is easiest for them. They carry it out with the probability exp(-nu sum of difficulty x change), with
-    a difficulty of their own for each feature, and then improve with a probability of ``Improvement``. Only
+    a difficulty of their own for each feature, and then improve with a probability of ``TrueImprovement``. Only
     improvements are reported, rounds later. All draws are made beforehand, so an outcome is a function of the
     suggestion.
 
@@ -111,7 +111,7 @@ class TruthWorld(Arrivals):
         self._difficulty = difficulties(seed, self.rejected, len(features), conditions)
         mutable = np.array([feature.may_change for feature in features])
         self._improvement = tuple(
-            Improvement(truth, conditions.luck_kept, part[self.codec.feature_of])
+            TrueImprovement(truth, conditions.luck_kept, part[self.codec.feature_of])
             for part in conditions.ineffective(seed, mutable)
         )
 

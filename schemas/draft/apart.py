@@ -9,7 +9,7 @@ import numpy as np
 
 from .codes import codes_of
 from .columns import Column
-from .questions import Decisions, Question
+from .questions import DraftDecisions, DraftQuestion
 
 
 class Amounts(NamedTuple):
@@ -26,13 +26,13 @@ def codes_in_words(column: Column, codes: Sequence[int]) -> str:
     return f"{counts} apart from {left.min():.10g} to {left.max():.10g}"
 
 
-def amounts_of(column: Column, decisions: Decisions) -> Amounts:
+def amounts_of(column: Column, decisions: DraftDecisions) -> Amounts:
     """The amounts of a column. Where nobody has answered, it is as it was, and nobody may be told to change it."""
     codes = codes_of(column)
     if not codes:
         return Amounts(column)
     seen = codes_in_words(column, codes)
-    answer = decisions.decide(Question("not_given", column.name, seen, (), codes))
+    answer = decisions.decide(DraftQuestion("not_given", column.name, seen, (), codes))
     if answer is None:
         return Amounts(column, f"`not_given: [{', '.join(map(str, codes))}]` if these are no values: {seen}")
     return Amounts(column.without(codes) if answer else column)

@@ -28,7 +28,7 @@ from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .mistakes import mistakes
 from .names import BAD_NAME, is_name, words_of
 from .one_hots import Groups, dropped_groups, one_hot_groups
-from .questions import Decisions, Question
+from .questions import DraftDecisions, DraftQuestion
 from .relations import relations
 from .yaml_text import flow_list, text
 
@@ -111,13 +111,13 @@ Progress = Callable[[int, int], None]
 
 
 def draft_spec(
-    path: str | Path, label: str, decisions: Decisions | None = None, progress: Progress | None = None
+    path: str | Path, label: str, decisions: DraftDecisions | None = None, progress: Progress | None = None
 ) -> Draft:
     """Draft a spec for the data file at ``path`` whose label column is ``label``. Raises ``TableError``.
 
     ``decisions`` answer what nobody may assume; without them it stays undecided.
     """
-    decisions = Decisions() if decisions is None else decisions
+    decisions = DraftDecisions() if decisions is None else decisions
     every = read_csv(path)
     raw = labelled(every, label)
     if not is_name(label):
@@ -202,7 +202,7 @@ def _check_size(raw: RawTable, written: str, features: Mapping[str, DraftedFeatu
         raise TableError(raw.file, None, None, message)
 
 
-def _without_codes(raw: RawTable, name: str, decisions: Decisions) -> tuple[RawTable, LabelCodes]:
+def _without_codes(raw: RawTable, name: str, decisions: DraftDecisions) -> tuple[RawTable, LabelCodes]:
     """The rows whose label is no code. Raises ``TableError`` for a label of too many values."""
     cells = list(map(str.strip, raw.columns[name]))
     count = len(set(cells))
@@ -217,7 +217,7 @@ def _label(
     raw: RawTable,
     name: str,
     columns: Mapping[str, Column],
-    decisions: Decisions,
+    decisions: DraftDecisions,
     codes: LabelCodes,
     unlabelled: int,
     *,
@@ -238,7 +238,11 @@ def _label(
 
 
 def _features(
-    raw: RawTable, columns: Mapping[str, Column], label: DraftedLabel, decisions: Decisions, progress: Progress | None
+    raw: RawTable,
+    columns: Mapping[str, Column],
+    label: DraftedLabel,
+    decisions: DraftDecisions,
+    progress: Progress | None,
 ) -> tuple[dict[str, DraftedFeature], dict[str, str], dict[str, Follows]]:
     """The features by name, for each other column the reason why it is none, and the features that are computed."""
     groups, unnamed = _groups(raw, label, decisions)
@@ -296,13 +300,13 @@ def _are_kept(parts: Iterable[str], follows: Mapping[str, Follows], computed: Ma
     return all(part not in follows or part in computed for part in parts)
 
 
-def _groups(raw: RawTable, label: DraftedLabel, decisions: Decisions) -> tuple[Groups, dict[str, str]]:
+def _groups(raw: RawTable, label: DraftedLabel, decisions: DraftDecisions) -> tuple[Groups, dict[str, str]]:
     """The features of one-hot columns, and the category of those that have one without a column, as somebody says."""
     groups = one_hot_groups(raw, label.name)
     unnamed: dict[str, str] = {}
     for name, columns in dropped_groups(raw, label.name, groups).items():
         seen = f"at most one of {', '.join(columns)} is 1 in every row, and none in some"
-        if decisions.decide(Question("dropped", name, seen, (True, False))):
+        if decisions.decide(DraftQuestion("dropped", name, seen, (True, False))):
             groups[name] = columns
             unnamed[name] = next(text for text in UNNAMED if text not in columns.values())
     return groups, unnamed

@@ -19,7 +19,7 @@ from .columns import Floats
 from .derived import Follows
 from .directions import Direction
 from .names import words_of
-from .questions import Decisions, Question
+from .questions import DraftDecisions, DraftQuestion
 from .relations import FEWEST_ROWS, FEWEST_VALUES
 from .yaml_text import flow_list, text
 
@@ -94,7 +94,7 @@ def _formula(how: Follows) -> str:
 
 
 def drafted_effects(
-    numbers: Mapping[str, Floats], directions: Mapping[str, Direction], decisions: Decisions
+    numbers: Mapping[str, Floats], directions: Mapping[str, Direction], decisions: DraftDecisions
 ) -> DraftedEffects:
     """The effects of a draft, as somebody says, of the numbers (n,) of its features that follow from no others."""
     names = [name for name, own in numbers.items() if len(np.unique(own)) >= FEWEST_VALUES and name != NOBODY]
@@ -105,13 +105,13 @@ def drafted_effects(
     return DraftedEffects([star for star in told if star is not None])
 
 
-def _told(star: Star, directions: Mapping[str, Direction], decisions: Decisions) -> Star | None:
+def _told(star: Star, directions: Mapping[str, Direction], decisions: DraftDecisions) -> Star | None:
     """A star as somebody says it; None where they say that none follows, or that nobody can change any of them."""
     members = [name for name in directions if name in (star.parent, *star.others)]
     if not any(directions[name].may_open for name in members):
         return None
     seen = f"they go together (correlation with {star.parent} {star.least:.2f} or more)"
-    question = Question("effects", members[0], f"{', '.join(members)}: {seen}", (*members, NOBODY))
+    question = DraftQuestion("effects", members[0], f"{', '.join(members)}: {seen}", (*members, NOBODY))
     is_open = any(directions[name].mutable != "none" for name in members)
     answer = decisions.decide(question) if is_open else decisions.kept(question)
     closed = frozenset(name for name in members if not directions[name].may_follow)

@@ -20,7 +20,7 @@ from .directions import Direction, direction_of
 from .evidence import spread
 from .left_out import MOST_CODES
 from .mistakes import spellings
-from .questions import Decisions, Question
+from .questions import DraftDecisions, DraftQuestion
 from .steps import step_of
 from .yaml_text import flow_list, number_text, text
 
@@ -79,10 +79,10 @@ def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
     return guess._replace(reason=f"{guess.reason}; {doubt}")
 
 
-def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_ordered: bool) -> Direction:
+def decided(guess: Direction, name: str, seen: str, decisions: DraftDecisions, *, is_ordered: bool) -> Direction:
     """What somebody said about a feature, else the guess; ``seen`` is added to one that is undecided."""
     seen = PERSONAL_STAYS if guess.is_personal else "; ".join(part for part in (guess.reason, seen) if part)
-    question = Question("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
+    question = DraftQuestion("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
     if guess.is_personal:
         decisions.defer(question)
         return guess
@@ -96,7 +96,7 @@ def decided(guess: Direction, name: str, seen: str, decisions: Decisions, *, is_
     return guess._replace(reason=seen) if guess.is_undecided else guess
 
 
-def drafted(column: Column, guess: Direction, decisions: Decisions) -> DraftedFeature:
+def drafted(column: Column, guess: Direction, decisions: DraftDecisions) -> DraftedFeature:
     """The feature of a column that can be one."""
     seen = spread(column)
     if column.numbers is not None:
@@ -117,7 +117,7 @@ def drafted(column: Column, guess: Direction, decisions: Decisions) -> DraftedFe
 
 
 def drafted_one_hot(
-    name: str, columns: Mapping[str, str], unnamed: str | None, guess: Direction, decisions: Decisions
+    name: str, columns: Mapping[str, str], unnamed: str | None, guess: Direction, decisions: DraftDecisions
 ) -> DraftedFeature:
     """The categorical feature of one-hot columns, given with their categories; ``unnamed`` is one without a column."""
     categories = [*([] if unnamed is None else [unnamed]), *columns.values()]

@@ -20,7 +20,7 @@ from .columns import Column, Mask, is_scalable
 from .directions import BETTER_WHEN, may_be_codes, meaning_of_column
 from .evidence import who_has_more
 from .names import AFFIRMED, AMOUNT_ASKED_FOR, DENIED, meaning_of, outcome_sign
-from .questions import Decisions, Question
+from .questions import DraftDecisions, DraftQuestion
 from .yaml_text import number_text, text
 
 MOST_SHOWN = 5
@@ -48,7 +48,7 @@ class LabelCodes(NamedTuple):
     doubt: str = ""
 
 
-def label_codes(name: str, cells: Sequence[str], decisions: Decisions) -> LabelCodes:
+def label_codes(name: str, cells: Sequence[str], decisions: DraftDecisions) -> LabelCodes:
     """The codes among the cells of a label, (n,). Without an answer its rows are left out: they are no rejections."""
     counts = Counter(map(label_value, cells))
     codes = _apart(list(counts))
@@ -56,7 +56,7 @@ def label_codes(name: str, cells: Sequence[str], decisions: Decisions) -> LabelC
         return LabelCodes()
     listed = ", ".join(f"{_written(code)} ({counts[code]:,} times)" for code in codes)
     seen = f"{listed} apart from {_choices(sorted(counts.keys() - set(codes), key=_order))}"
-    answer = decisions.decide(Question("not_given", name, seen, (), codes))
+    answer = decisions.decide(DraftQuestion("not_given", name, seen, (), codes))
     if answer is None:
         return LabelCodes(codes, f"and take from `not_given` what is an outcome: {seen}")
     return LabelCodes(codes if answer else ())
@@ -94,7 +94,7 @@ class DraftedLabel:
         name: str,
         cells: Sequence[str],
         columns: Iterable[Column],
-        decisions: Decisions,
+        decisions: DraftDecisions,
         codes: LabelCodes,
         *,
         reads_others: bool = False,
@@ -110,7 +110,7 @@ class DraftedLabel:
         self.seen = _seen(named, votes, [said for column in known if (said := who_has_more(column, self.masks))])
         if UNDECIDED in self.values:
             self.seen += f"; {UNDECIDED!r} cannot be the desired one: call it otherwise in the data"
-        question = Question("label", name, self.seen, self.choices)
+        question = DraftQuestion("label", name, self.seen, self.choices)
         if codes.doubt:
             decisions.defer(question._replace(seen=self.to_decide()))
             answer = named = None

@@ -24,7 +24,7 @@ from ..yamltree import YamlDocument
 Kind = Literal["label", "mutable", "not_given", "dropped", "effects"]
 
 
-class Question(NamedTuple):
+class DraftQuestion(NamedTuple):
     """One question about the column ``name``.
 
     ``label``: which of the ``choices`` is desired. ``mutable``: which way people can change it. ``not_given``: whether
@@ -41,11 +41,11 @@ class Question(NamedTuple):
 
 
 Answer = Value | bool
-Ask = Callable[[Question], Answer | None]
+Ask = Callable[[DraftQuestion], Answer | None]
 """Asks somebody; None where nobody answers."""
 
 
-class Answers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class DraftAnswers(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Answers by the name of the column. ``not_given`` and ``amounts`` hold what stands for no value or outcome, and
     what looks like it and is one; ``dropped`` the categories of which one has no column; ``effects`` the column that
     others follow, or none, by the first of them all."""
@@ -64,18 +64,18 @@ class AnswersError(Exception):
     exit_code = 2
 
 
-class Decisions:
+class DraftDecisions:
     """The ``answers`` to the questions of a draft: those that were kept, and those that ``ask`` brings."""
 
-    def __init__(self, answers: Answers | None = None, ask: Ask | None = None) -> None:
-        self.answers = Answers() if answers is None else answers
+    def __init__(self, answers: DraftAnswers | None = None, ask: Ask | None = None) -> None:
+        self.answers = DraftAnswers() if answers is None else answers
         self._ask = ask
         self._met: set[tuple[str, str]] = set()
         self.has_new = False
         self.misfits: list[str] = []
         """A line for each kept answer that does not fit the data."""
 
-    def kept(self, question: Question) -> Answer | None:
+    def kept(self, question: DraftQuestion) -> Answer | None:
         """The answer that was kept, where it fits."""
         self._met.add((question.kind, question.name))
         if question.kind == "not_given":
@@ -88,7 +88,7 @@ class Decisions:
         self.misfits.append(f"{question.kind}.{question.name}: {_shown(answer)} does not fit: one of {choices} does")
         return None
 
-    def decide(self, question: Question) -> Answer | None:
+    def decide(self, question: DraftQuestion) -> Answer | None:
         """The answer that was kept, else the one that somebody gives now; None where nobody does."""
         answer = self.kept(question)
         if answer is not None or self._ask is None:
@@ -98,7 +98,7 @@ class Decisions:
             self._keep(question, answer)
         return answer
 
-    def defer(self, question: Question) -> None:
+    def defer(self, question: DraftQuestion) -> None:
         """Take no answer that opens anything, for the reason that the question's ``seen`` gives."""
         answer = self.kept(question)
         if answer is not None and answer != "none":
@@ -111,7 +111,7 @@ class Decisions:
         gone = (".".join(one) for one in given if one not in asked)
         return [*self.misfits, *(f"{place}: nothing is asked about it: no column, or no feature" for place in gone)]
 
-    def _kept_codes(self, question: Question) -> bool | None:
+    def _kept_codes(self, question: DraftQuestion) -> bool | None:
         codes = set(question.codes)
         for kind, answer in (("not_given", True), ("amounts", False)):
             if codes and codes <= set(getattr(self.answers, kind).get(question.name, ())):
@@ -122,7 +122,7 @@ class Decisions:
                 self.misfits.append(f"{kind}.{question.name}: does not fit: {shown} stands apart now")
         return None
 
-    def _keep(self, question: Question, answer: Answer) -> None:
+    def _keep(self, question: DraftQuestion, answer: Answer) -> None:
         self.has_new = True
         if question.kind == "not_given":
             kept = self.answers.not_given if answer else self.answers.amounts
@@ -131,7 +131,7 @@ class Decisions:
             getattr(self.answers, question.kind)[question.name] = answer
 
 
-def read_answers(file: Path) -> Answers:
+def read_answers(file: Path) -> DraftAnswers:
     """The answers of a YAML or JSON file. Raises ``AnswersError``."""
     try:
         data = file.read_bytes()
@@ -139,15 +139,16 @@ def read_answers(file: Path) -> Answers:
         raise AnswersError(f"{file}: cannot be read: {error.strerror}") from None
     document = YamlDocument(data)
     problems = document.problems or [
-        document.problem(path, message, at_key=at_key) for path, message, at_key in type_errors(document.value, Answers)
+        document.problem(path, message, at_key=at_key)
+        for path, message, at_key in type_errors(document.value, DraftAnswers)
     ]
     if problems:
         parts = ((f"{file}:{line}", path, message) for line, _, path, message in sorted(problems))
         raise AnswersError("\n".join(": ".join(part for part in own if part) for own in parts))
-    return msgspec.convert(document.value, Answers)
+    return msgspec.convert(document.value, DraftAnswers)
 
 
-def answers_text(answers: Answers, *, as_json: bool) -> str:
+def answers_text(answers: DraftAnswers, *, as_json: bool) -> str:
     """Answers as a file that ``read_answers`` reads, in YAML or JSON."""
     if as_json:
         return msgspec.json.format(msgspec.json.encode(answers)).decode() + "\n"

@@ -16,11 +16,11 @@ from rich.console import Console
 
 from ...environments.figures.recording import Recording
 from ...environments.figures.screen import Display, progress_display, tables, write_picture
-from ...environments.figures.sections import View
+from ...environments.figures.sections import RunView
 from ...environments.play.contract import SimulatedWorld
 from ...environments.play.driver import connect, drive, read_rest
 from ...environments.registry import kind_of, worlds_in_words
-from ...environments.rounds import Point
+from ...environments.rounds import ScorePoint
 from ..errors import OnwardError
 from ..kafka import connection
 from ..kafka.admin.topics import create_topics
@@ -104,14 +104,14 @@ class _Session:
         """Count an event that was read."""
         self.recording.add(record, read.id, read.event, now_ms)
 
-    def view(self) -> View:
+    def view(self) -> RunView:
         """Everything counted so far."""
         scores = {self.world.policy_of(program): board.now for program, board in self._scoreboards.items()}
         shown = self.world.example_program(self.specs)
         summary = self.recording.summary(scores, shown, self.world.policy_of(shown))
-        return View(summary, self.world.show(self.recording, summary))
+        return RunView(summary, self.world.show(self.recording, summary))
 
-    def curves(self) -> Mapping[str, Sequence[Point]]:
+    def curves(self) -> Mapping[str, Sequence[ScorePoint]]:
         """The scores over time, by policy."""
         boards = self._scoreboards.items()
         return {self.world.policy_of(program): [*board.curve, board.now] for program, board in boards}

@@ -28,7 +28,7 @@ from ..settings.archive import ArchiveSettings
 from ..topics import DAY_MS
 from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
-from ..traces.search import Retention, Trace, TraceSearch
+from ..traces.search import TopicRetention, Trace, TraceSearch
 from ..traces.snapshots import local_folder, snapshot_files
 from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
@@ -149,7 +149,7 @@ def verify(args: Sequence[str]) -> int:
 
 def _traces(settings: TraceSettings, names: Sequence[str]) -> Iterator[Trace]:
     journal_ms = None if settings.journal_days is None else round(settings.journal_days * DAY_MS)
-    search = TraceSearch(Names(names), Retention(topic_names(settings), journal_ms))
+    search = TraceSearch(Names(names), TopicRetention(topic_names(settings), journal_ms))
     yield from _in_topics(settings, search)
     # Snapshots may lie in a folder that is searched, and may stay longer than what else is there.
     elsewhere = [] if settings.snapshots is None else local_folder(settings.snapshots)

@@ -13,7 +13,15 @@ from pydantic import Field, model_validator
 from pydantic_settings import CliPositionalArg
 
 from ...schemas.draft import Draft, draft_spec
-from ...schemas.draft.questions import Answer, Answers, Ask, Decisions, Question, answers_text, read_answers
+from ...schemas.draft.questions import (
+    Answer,
+    Ask,
+    DraftAnswers,
+    DraftDecisions,
+    DraftQuestion,
+    answers_text,
+    read_answers,
+)
 from ...schemas.draft.reminders import unprotected
 from ...schemas.encoding import FeatureCodec
 from ...schemas.spec import ProgramSpec
@@ -215,7 +223,9 @@ def draft(
     if output is not None and output.exists():
         raise UsageError(f"{output} exists already: remove it or choose another --output")
     progress = LineProgress()
-    decisions = Decisions(_kept_answers(answers, is_asked=ask is not None), ask and partial(_answer, ask, progress))
+    decisions = DraftDecisions(
+        _kept_answers(answers, is_asked=ask is not None), ask and partial(_answer, ask, progress)
+    )
     drafted = draft_spec(
         csv, label, decisions, lambda done, total: progress(f"looked at {done:,} of {total:,} columns")
     )
@@ -258,21 +268,21 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     return 0
 
 
-def _answer(ask: Ask, progress: LineProgress, question: Question) -> Answer | None:
+def _answer(ask: Ask, progress: LineProgress, question: DraftQuestion) -> Answer | None:
     """What somebody answers; the time that it takes is no progress."""
     answer = ask(question)
     progress.restart()
     return answer
 
 
-def _kept_answers(file: Path | None, *, is_asked: bool) -> Answers:
+def _kept_answers(file: Path | None, *, is_asked: bool) -> DraftAnswers:
     """The answers of a file; none without one, or of one that is to be made."""
     if file is None or (is_asked and not file.exists()):
-        return Answers()
+        return DraftAnswers()
     return read_answers(file)
 
 
-def _keep(file: Path, decisions: Decisions) -> None:
+def _keep(file: Path, decisions: DraftDecisions) -> None:
     """Write new answers to their file, and say which of the old ones do not fit the data."""
     tell(file, decisions.unused())
     if decisions.has_new:

@@ -19,8 +19,15 @@ from rich.console import Console
 from ...agents.actor import save_arrays
 from ...agents.candidates.recommenders import Bounds, MaximalSuccess
 from ...agents.goals import sac_training
-from ...agents.goals.sac_training import Progress
-from ...environments.competition import GoalPractice, Recommender, Settings, World, draw_world, load_worlds
+from ...agents.goals.sac_training import LessonProgress
+from ...environments.competition import (
+    CompetitionPeople,
+    CompetitionRules,
+    GoalPractice,
+    PracticeRecommender,
+    draw_world,
+    load_worlds,
+)
 from ..errors import OnwardError, UsageError
 from ..settings import Settings as CommandSettings
 from ..settings.fields import Folder, Metavar
@@ -61,7 +68,7 @@ class Agent(NamedTuple):
     training: Training
     steps: Callable[[], Iterator[tuple[int, str]]]
     total: int
-    history: Callable[[], Sequence[Progress]] = tuple
+    history: Callable[[], Sequence[LessonProgress]] = tuple
 
 
 class TrainingSettings(CommandSettings):
@@ -107,7 +114,7 @@ def check_above_zero(options: TrainingSettings, numbers: Sequence[str], counts: 
         raise UsageError(f"--seed {options.seed}: give a number of 0 or more")
 
 
-def _loaded(path: Path) -> list[World]:
+def _loaded(path: Path) -> list[CompetitionPeople]:
     """The frozen worlds of a file; raise ``UsageError`` where it is none."""
     try:
         return load_worlds(path)
@@ -115,9 +122,9 @@ def _loaded(path: Path) -> list[World]:
         raise UsageError(f"--worlds: {error}") from error
 
 
-def _goal(options: GoalSettings, worlds: list[World]) -> Agent:
-    competition = Settings(horizon=options.horizon, beta=options.beta)
-    settings = sac_training.Settings(alpha=options.alpha, tau=options.tau)
+def _goal(options: GoalSettings, worlds: list[CompetitionPeople]) -> Agent:
+    competition = CompetitionRules(horizon=options.horizon, beta=options.beta)
+    settings = sac_training.TrainingSettings(alpha=options.alpha, tau=options.tau)
     settings = settings._replace(lessons=options.lessons or settings.lessons)
     planners = [_most_successful(world, competition) for world in worlds]
     practice = GoalPractice(worlds, competition, planners, EPISODES, options.seed)
@@ -131,7 +138,7 @@ def _goal(options: GoalSettings, worlds: list[World]) -> Agent:
     return Agent("goal", training, steps, settings.lessons, lambda: training.history)
 
 
-def _most_successful(world: World, settings: Settings) -> Recommender:
+def _most_successful(world: CompetitionPeople, settings: CompetitionRules) -> PracticeRecommender:
     """The exact recommender, for whose plans the goal is trained."""
     score, anywhere = world.linear, Bounds(np.zeros(1), np.ones(1))
 
@@ -141,7 +148,7 @@ def _most_successful(world: World, settings: Settings) -> Recommender:
     return recommend
 
 
-def train(build: Callable[[list[World]], Agent], options: TrainingSettings) -> None:
+def train(build: Callable[[list[CompetitionPeople]], Agent], options: TrainingSettings) -> None:
     """Train an agent of the flags' worlds to its end, from its checkpoint where there is one, and write its arrays.
 
     Raises ``UsageError`` where torch is missing, or a file cannot be read or written.
@@ -176,12 +183,12 @@ def _train(agent: Agent, folder: Path, facts: dict[str, Any]) -> None:
     Console(highlight=False).out(f"{agent.name}: {arrays}")
 
 
-def _write_history(path: Path, history: Sequence[Progress]) -> None:
+def _write_history(path: Path, history: Sequence[LessonProgress]) -> None:
     """Write how each lesson went; nothing for an agent without lessons."""
     if history:
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
-            writer.writerow(Progress._fields)
+            writer.writerow(LessonProgress._fields)
             writer.writerows(history)
 
 

@@ -19,7 +19,7 @@ from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
 from .assessment import Assessment, Person, SelectedOption
 from .cases import CASE_TIMERS, WAITS, Case, is_of, processed_event, timer_of
-from .portion import Effects, LedgerView
+from .portion import LedgerView, PortionChanges
 from .program_state import ProgramState, Rows, RowTable
 from .shards import Shard, ShardKey
 from .state import PartitionState
@@ -44,7 +44,7 @@ class TimerKind(Protocol):
         ...
 
 
-class Ahead(Protocol):
+class ComputedAhead(Protocol):
     """Assessments and selections that were computed ahead for a segment (``selection.LookAhead``)."""
 
     def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
@@ -68,7 +68,7 @@ class Fold:
     entry: Entry
     last_known: int = -1
     """The highest offset of the entry's input partition before it; -1 without one."""
-    ahead: Ahead
+    ahead: ComputedAhead
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Fold:
     ) -> None:
         self.state = state
         self.view = view
-        self.effects = Effects()
+        self.effects = PortionChanges()
         self.observe_step = observe_step
         self.cases: dict[CaseKey, Case | None] = dict(view.cases)
         self.timers = TimerQueue(
@@ -96,7 +96,7 @@ class Fold:
         for timer in view.timers:
             self.timers.load(timer)
 
-    def end(self) -> Effects:
+    def end(self) -> PortionChanges:
         """The effects of the portion. Each case that has changed has the timer that follows from what it is now."""
         timers, timers_before = self.timers.changed, self._timers_before
         for key, case in self.effects.cases.items():

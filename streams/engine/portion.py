@@ -97,7 +97,7 @@ class PreferenceUpdate(NamedTuple):
 
 
 @dataclass
-class Effects:
+class PortionChanges:
     """Everything that one portion changed: events to publish, and rows of the ledger to write.
 
     ``cases`` are those that are new or have changed (None: deleted), ``waiting`` the events that wait now (None: waits

@@ -17,7 +17,7 @@ from ..journal.entries import CaseKey, Entry
 from .contract import gate_before
 from .fold import Fold, StepObserver
 from .handlers import Handler, handlers, timer_handlers, works
-from .portion import Effects, Footprint, LedgerView
+from .portion import Footprint, LedgerView, PortionChanges
 from .selection import LookAhead
 from .state import PartitionState
 from .timing.watermark import clock_moves
@@ -40,7 +40,7 @@ def footprint(portion: Iterable[Entry]) -> Footprint:
 
 def process(
     state: PartitionState, portion: Sequence[Entry], view: LedgerView, observe_step: StepObserver | None = None
-) -> Effects:
+) -> PortionChanges:
     """Fold a portion into the state, in place, and return its effects.
 
     After an exception the state is of no use: start again from the ledger.

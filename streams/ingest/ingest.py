@@ -35,8 +35,8 @@ from ..records import HandOver, Lag, Publisher, Record, TopicPartition
 from ..threads import in_thread
 from ..topics import Topics
 from .partitioning import partition_of
-from .refusals import Quota, Refusals, Run
-from .validation import Limits, Validated, Validator
+from .refusals import Quota, Refusals, UnusableRun
+from .validation import RecordLimits, Validated, Validator
 
 SMALL_BYTES = 65_536
 """Of a chunk that needs no thread: the work on it is linear, and a change of threads would take longer."""
@@ -74,7 +74,7 @@ class Ingest:
         publisher: Publisher,
         metrics: Metrics,
         clock_ms: Callable[[], int],
-        limits: Limits | None = None,
+        limits: RecordLimits | None = None,
         first_load: FirstLoad = load_here,
         draw_key: Callable[[], str] = secrets.token_hex,
         accepted: AcceptedFile | None = None,
@@ -85,7 +85,7 @@ class Ingest:
         self._publisher = publisher
         self._metrics = metrics
         self._clock_ms = clock_ms
-        self._limits = limits or Limits()
+        self._limits = limits or RecordLimits()
         self._first_load = first_load
         self._quota = Quota(self._limits.letters_a_second)
         self._draw_key = draw_key
@@ -179,7 +179,7 @@ class Ingest:
     def _journal_records(
         self, kind: Kind, chunk: Sequence[Record], validated: Sequence[Validated], now_ms: int
     ) -> list[JournalRecord]:
-        lines: dict[int, list[Journaled | Run]] = {}
+        lines: dict[int, list[Journaled | UnusableRun]] = {}
         refusals = Refusals(self._quota, now_ms, self._over_quota)
         for record, read in zip(chunk, validated, strict=True):
             problem, event, body = read.problem, read.event, read.body
@@ -193,7 +193,7 @@ class Ingest:
             # model's file, and when the record is read again after a crash its second result must meet the first.
             first, *others = self._partitions(kind, body)
             data = self._keyed(body) if isinstance(body, RawErasure) else read.data
-            line: Journaled | Run | None
+            line: Journaled | UnusableRun | None
             if problem is None:
                 refusals.used(record)
                 line = self._line(event, kind, record, data, now_ms)
@@ -208,10 +208,10 @@ class Ingest:
                     lines.setdefault(where, []).append(own)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
-                own = handled_line(record) if line is None or isinstance(line, Run) else line
+                own = handled_line(record) if line is None or isinstance(line, UnusableRun) else line
                 lines.setdefault(partition, []).append(own)
         made = {
-            partition: [line.line() if isinstance(line, Run) else line for line in lines[partition]]
+            partition: [line.line() if isinstance(line, UnusableRun) else line for line in lines[partition]]
             for partition in sorted(lines)
         }
         return [packed for partition, packing in made.items() for packed in self._packed(partition, packing)]

@@ -15,7 +15,7 @@ OVER_QUOTA = "quota_exceeded"
 """The reason of a dead letter of records that were refused for any reasons."""
 
 
-class Run:
+class UnusableRun:
     """Consecutive records of an input partition that cannot be used."""
 
     def __init__(self, problem: Problem, target: int, *, mixed: bool) -> None:
@@ -57,14 +57,14 @@ class Refusals:
 
     def __init__(self, quota: Quota, now_ms: int, over_quota: Callable[[Record], None]) -> None:
         self._quota, self._now_ms, self._over_quota = quota, now_ms, over_quota
-        self._open: dict[TopicPartition, Run] = {}
+        self._open: dict[TopicPartition, UnusableRun] = {}
 
     def used(self, record: Record) -> None:
         """End the run of this record's partition."""
         if self._open:
             self._open.pop(TopicPartition(record.topic, record.partition), None)
 
-    def refused(self, record: Record, problem: Problem, target: int, *, may_join: bool) -> Run | None:
+    def refused(self, record: Record, problem: Problem, target: int, *, may_join: bool) -> UnusableRun | None:
         """The run that begins with a record; None where the record joins the one before it."""
         source = TopicPartition(record.topic, record.partition)
         run = self._open.get(source)
@@ -75,7 +75,7 @@ class Refusals:
             run.records.append(record)
             return None
         mixed = record.unread is None and self._quota.exceeded(source, self._now_ms)
-        run = Run(problem, target, mixed=mixed)
+        run = UnusableRun(problem, target, mixed=mixed)
         run.records.append(record)
         if mixed:
             self._over_quota(record)

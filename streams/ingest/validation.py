@@ -32,7 +32,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True)
-class Limits:
+class RecordLimits:
     """The largest size of a record, and how far its event time may be from the worker's clock.
 
     An event moves the clock of its partition at most ``future_ms`` beyond the worker's, whatever its own time. One that
@@ -70,7 +70,7 @@ class Validated(Struct, frozen=True, gc=False):
 class Validator:
     """Validates the records of one input topic, whose events are of one kind."""
 
-    def __init__(self, kind: Kind, programs: Mapping[str, Program], limits: Limits) -> None:
+    def __init__(self, kind: Kind, programs: Mapping[str, Program], limits: RecordLimits) -> None:
         self.kind = kind
         self._programs = programs
         self._limits = limits

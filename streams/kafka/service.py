@@ -15,7 +15,7 @@ from ..archive.store import archive_at
 from ..engine.portion import PORTION_ENTRIES
 from ..errors import one_line
 from ..ingest.ingest import FirstLoad, Ingest
-from ..ingest.validation import DAY_MS, Limits
+from ..ingest.validation import DAY_MS, RecordLimits
 from ..metrics import Metrics
 from ..programs.accepted import AcceptedFile
 from ..programs.assembly import assemble_all
@@ -209,8 +209,8 @@ def _timers(
     return timers
 
 
-def _limits(settings: WorkerSettings) -> Limits:
-    return Limits(
+def _limits(settings: WorkerSettings) -> RecordLimits:
+    return RecordLimits(
         record_bytes=settings.max_record_bytes,
         future_ms=round(settings.max_future_seconds * 1000),
         age_ms=round(settings.max_age_days * DAY_MS),

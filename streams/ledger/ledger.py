@@ -24,7 +24,7 @@ from msgspec import Raw
 from ...schemas.kinds import WatermarkName, kinds
 from ..engine.cases import WAITS, Case, ProcessedEvent, joined
 from ..engine.handlers import timer_handlers
-from ..engine.portion import Effects, Footprint, LedgerView
+from ..engine.portion import Footprint, LedgerView, PortionChanges
 from ..engine.shards import Shard, ShardKey
 from ..engine.state import CurrentModel, PartitionState
 from ..engine.timing.timers import EVENT_TIME, FORGET_CASE, FORGET_EVENT, WINDOW, Timer
@@ -168,12 +168,12 @@ class Ledger:
         readers = self._read_cases, self._read_steps, self._rows, self._read_processed, self._read_naming
         return LedgerView(cases, timers, steps, processed, models, *readers)
 
-    def commit(self, state: PartitionState, effects: Effects) -> None:
+    def commit(self, state: PartitionState, effects: PortionChanges) -> None:
         """Write effects, state and journal offset in one transaction."""
         self.write(state, effects)
         self.commit_written(state)
 
-    def write(self, state: PartitionState, effects: Effects) -> None:
+    def write(self, state: PartitionState, effects: PortionChanges) -> None:
         """Write effects, to be committed later."""
         with ledger_errors(self.path), self._or_rolled_back():
             if not self.is_written:
@@ -410,7 +410,7 @@ class Ledger:
                 self._db.execute("ROLLBACK")
             raise
 
-    def _write_programs(self, state: PartitionState, effects: Effects) -> None:
+    def _write_programs(self, state: PartitionState, effects: PortionChanges) -> None:
         """The programs that have begun, and those with another spec."""
         for name, program in state.programs.items():
             if name not in self._ids:
@@ -418,7 +418,7 @@ class Ledger:
         for name in effects.specs:
             write_specs(self._db, state.programs[name])
 
-    def _write_processed(self, effects: Effects) -> None:
+    def _write_processed(self, effects: PortionChanges) -> None:
         gone = [event for event, forget_ms in effects.processed.items() if forget_ms is None]
         self._db.executemany("DELETE FROM processed_events WHERE program = ? AND event = ?", gone)
         self._db.executemany(
@@ -426,7 +426,7 @@ class Ledger:
             [(*event, forget_ms) for event, forget_ms in effects.processed.items() if forget_ms is not None],
         )
 
-    def _write_cases(self, effects: Effects) -> None:
+    def _write_cases(self, effects: PortionChanges) -> None:
         ids = self._ids
         gone = [(ids[program], name) for (program, name), case in effects.cases.items() if case is None]
         self._db.executemany("DELETE FROM cases WHERE program = ? AND application = ?", gone)
@@ -440,7 +440,7 @@ class Ledger:
             ],
         )
 
-    def _write_timers(self, effects: Effects) -> None:
+    def _write_timers(self, effects: PortionChanges) -> None:
         ids = self._ids
         rows: dict[bool, list[tuple[int, str, int, int, str]]] = {True: [], False: []}
         for (program, kind, shard, due, key), is_set in effects.timers.items():
@@ -450,7 +450,7 @@ class Ledger:
         )
         self._db.executemany("INSERT OR IGNORE INTO timers VALUES (?, ?, ?, ?, ?)", rows[True])
 
-    def _write_waiting(self, effects: Effects) -> None:
+    def _write_waiting(self, effects: PortionChanges) -> None:
         gone = [position for position, event in effects.waiting.items() if event is None]
         self._db.executemany("DELETE FROM waiting WHERE journal_offset = ? AND line = ?", gone)
         self._db.executemany(
@@ -466,7 +466,7 @@ class Ledger:
             rows.append((*key, shard.step, choice, learned, shard.untold))
         self._db.executemany("INSERT OR REPLACE INTO shards VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def _write_models(self, state: PartitionState, effects: Effects) -> None:
+    def _write_models(self, state: PartitionState, effects: PortionChanges) -> None:
         for name in effects.models:
             bundle = state.models[name].bundle
             self._db.execute(

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..engine.cases import Case
 from ..engine.handlers import states
-from ..engine.portion import Effects
+from ..engine.portion import PortionChanges
 from ..engine.program_state import RowTable, StoredProgram
 from ..engine.shards import ShardKey
 from ..engine.state import PartitionState
@@ -83,7 +83,7 @@ def _pooled_cases(db: sqlite3.Connection, program: str) -> Iterator[Case]:
         yield decode_case(body)
 
 
-def write_states(db: sqlite3.Connection, state: PartitionState, effects: Effects) -> None:
+def write_states(db: sqlite3.Connection, state: PartitionState, effects: PortionChanges) -> None:
     """Write the states and rows that a portion has changed."""
     for kind, keys in effects.states.items():
         changed = {key: state.states[kind][key] for key in keys}

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UnsetType
 from numpy.typing import NDArray
 
-from ...agents.consequences import Consequences, Encoding, Formula, Link, Strata
+from ...agents.consequences import Consequences, EncodedStrata, Encoding, Formula, Link
 from ...schemas.computed import Expression, expression
 from ...schemas.effects import effects_of, few_values
 from ...schemas.encoding import FeatureCodec
@@ -53,7 +53,7 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
     return Consequences(links, Encoding(columns, codec.low, codec.scale, codec.digits))
 
 
-def _strata(codec: FeatureCodec, effects: Sequence[FittedEffect]) -> Strata | None:
+def _strata(codec: FeatureCodec, effects: Sequence[FittedEffect]) -> EncodedStrata | None:
     """The groups of people in which the effects on one child differ; None where they do in none."""
     strata = [{} if isinstance(effect.strata, UnsetType) else effect.strata for effect in effects]
     by = next((effect.by for effect in effects if not isinstance(effect.by, UnsetType)), None)
@@ -67,7 +67,7 @@ def _strata(codec: FeatureCodec, effects: Sequence[FittedEffect]) -> Strata | No
     of_groups = [[own.get(value, effect) for effect, own in zip(effects, strata, strict=True)] for value in groups]
     slopes, deviations = np.array([[(each.slope, each.deviation) for each in own] for own in of_groups]).T
     rows = np.array([values[value] for value in groups])
-    return Strata(np.flatnonzero(codec.feature_of == index), rows, slopes.T, deviations.T)
+    return EncodedStrata(np.flatnonzero(codec.feature_of == index), rows, slopes.T, deviations.T)
 
 
 def _formula(computed: Expression) -> Formula:

@@ -11,28 +11,28 @@ from ...agents.candidates.plans import PlanGenerator
 from ...agents.choices.questions import InterviewRules
 from ...agents.costs.causal import Causal, CostStructure
 from ...agents.costs.mixture import GaussianMixture
-from ...agents.costs.responses import Logistic, Noiseless, Response
+from ...agents.costs.responses import LogisticResponse, Noiseless, Response
 from ...schemas.feature_rules import Violation
-from ...schemas.spec import Elicitation, ProgramSpec, WeightPrior
+from ...schemas.spec import ElicitationTerms, ProgramSpec, WeightPrior
 from .limited_places import closes_rounds
 
 SHARPNESS = 20.0
 """Of logistic answers: a plan that costs a tenth more of the least expected cost is picked with the odds exp(-2)."""
 
 
-def rules_of(elicitation: Elicitation) -> InterviewRules:
+def rules_of(elicitation: ElicitationTerms) -> InterviewRules:
     """How people are asked."""
     return InterviewRules(elicitation.questions, elicitation.options, elicitation.tolerance, repeats=False)
 
 
-def response_of(elicitation: Elicitation, least: float) -> Response:
+def response_of(elicitation: ElicitationTerms, least: float) -> Response:
     """How people answer to whom the easiest plan is expected to cost ``least``: in whatever unit costs are."""
     if elicitation.response == Noiseless.name:
         return Noiseless()
-    return Logistic(temperature=SHARPNESS / least if least > 0.0 else SHARPNESS)
+    return LogisticResponse(temperature=SHARPNESS / least if least > 0.0 else SHARPNESS)
 
 
-def causal_cost(spec: ProgramSpec, elicitation: Elicitation, columns: costs.Columns) -> Causal:
+def causal_cost(spec: ProgramSpec, elicitation: ElicitationTerms, columns: costs.Columns) -> Causal:
     """The cost of a program whose spec says what influences what, and which weights people have.
 
     A step costs at least 0, ending a plan nothing, and a feature at its lowest value influences nothing.
@@ -47,7 +47,7 @@ def causal_cost(spec: ProgramSpec, elicitation: Elicitation, columns: costs.Colu
     return Causal(columns, structure, GaussianMixture(mass, means, np.array(deviations)))
 
 
-def elicitation_faults(spec: ProgramSpec, elicitation: Elicitation) -> Iterator[Violation]:
+def elicitation_faults(spec: ProgramSpec, elicitation: ElicitationTerms) -> Iterator[Violation]:
     """Methods by which nobody can be asked, and what is said of weights that a cost does not have."""
     policy, where = spec.policy, "elicitation"
     generator, cost = candidates.registry.get(policy.generator), costs.registry.get(policy.cost)

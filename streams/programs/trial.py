@@ -60,7 +60,7 @@ class Request(Struct, frozen=True):
     folder: str
 
 
-class Verdict(Struct, frozen=True):
+class TrialVerdict(Struct, frozen=True):
     """The ``problem`` for which a model is refused; or the signal that ended its process."""
 
     problem: str | None = None
@@ -88,7 +88,7 @@ class Trials:
                 with tempfile.TemporaryDirectory(prefix="onward-trial-", ignore_cleanup_errors=True) as folder:
                     request = Request(trial, self._limits, folder)
                     verdict = await _fetched(request)
-                    if verdict == Verdict():
+                    if verdict == TrialVerdict():
                         verdict = await self._verdict(request)
             except BaseException:
                 self._end()
@@ -107,13 +107,13 @@ class Trials:
             self._idle.cancel()
         self._end()
 
-    async def _verdict(self, request: Request) -> Verdict:
+    async def _verdict(self, request: Request) -> TrialVerdict:
         if self._process is None:
             self._process = _start(self._command, without_secrets(os.environ))
             # The first line says that everything is imported.
             await self._line(request.trial)
         line = msgspec.json.encode(request) + b"\n"
-        return msgspec.json.decode(await self._line(request.trial, line), type=Verdict)
+        return msgspec.json.decode(await self._line(request.trial, line), type=TrialVerdict)
 
     async def _line(self, trial: Trial, request: bytes = b"") -> bytes:
         """Send the request, and read a line."""
@@ -151,21 +151,21 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **_ONE_THREAD}
 
 
-async def _fetched(request: Request) -> Verdict:
+async def _fetched(request: Request) -> TrialVerdict:
     """Copy the files of a bundle to the request's folder, in a process that is ended when it takes too long."""
     limits, process = request.limits, _start(FETCHER, os.environ)
     try:
         async with asyncio.timeout(limits.waiting_seconds + limits.waiting_factor * limits.seconds):
             line = await asyncio.to_thread(_answer, process, msgspec.json.encode(request) + b"\n")
     except TimeoutError:
-        return Verdict(f"{request.trial.model.manifest}: loading it does not end")
+        return TrialVerdict(f"{request.trial.model.manifest}: loading it does not end")
     finally:
         _end(process)
     if not line and process.returncode == -signal.SIGXCPU:
-        return Verdict(signal=signal.SIGXCPU)
+        return TrialVerdict(signal=signal.SIGXCPU)
     if not line:
         raise OnwardError(f"{request.trial.model.manifest}: the process that fetches models has ended")
-    return msgspec.json.decode(line, type=Verdict)
+    return msgspec.json.decode(line, type=TrialVerdict)
 
 
 def _start(command: Sequence[str], environment: Mapping[str, str]) -> Process:

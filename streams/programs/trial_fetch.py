@@ -15,7 +15,7 @@ import msgspec
 from ..errors import ModelError, one_line
 from .bundle.loader import copy_bundle
 from .load_limits import limit_process
-from .trial import Request, Verdict
+from .trial import Request, TrialVerdict
 
 _MOST_CHARACTERS = 2000
 
@@ -27,7 +27,7 @@ def main() -> None:
     answer = os.dup(1)
     os.dup2(2, 1)
     limit_process(request.limits)
-    os.write(answer, msgspec.json.encode(Verdict(_problem(request))))
+    os.write(answer, msgspec.json.encode(TrialVerdict(_problem(request))))
 
 
 def _problem(request: Request) -> str | None:

@@ -20,7 +20,7 @@ from ..errors import ModelError, one_line
 from .assembly import check_model
 from .bundle.loader import load_bundle
 from .load_limits import LoadLimits, import_model_libraries, limit_process
-from .trial import SENT_TO_WORKERS, Request, Trial, Verdict
+from .trial import SENT_TO_WORKERS, Request, Trial, TrialVerdict
 
 _MOST_CHARACTERS = 2000
 
@@ -40,7 +40,7 @@ def _write(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _tried(request: Request) -> Verdict:
+def _tried(request: Request) -> TrialVerdict:
     """The verdict of a process that is forked for it."""
     read_end, write_end = os.pipe()
     pid = os.fork()
@@ -54,10 +54,10 @@ def _tried(request: Request) -> Verdict:
         answer = pipe.read()
     _, status = os.waitpid(pid, 0)
     if not has_ended:
-        return Verdict(f"{request.trial.model.manifest}: loading it does not end")
+        return TrialVerdict(f"{request.trial.model.manifest}: loading it does not end")
     if os.WIFSIGNALED(status):
-        return Verdict(signal=os.WTERMSIG(status))
-    return msgspec.json.decode(answer, type=Verdict)
+        return TrialVerdict(signal=os.WTERMSIG(status))
+    return msgspec.json.decode(answer, type=TrialVerdict)
 
 
 def _wait(read_end: int, limits: LoadLimits) -> bool:
@@ -74,7 +74,7 @@ def _judge(request: Request, write_end: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
         limit_process(request.limits)
-        os.write(write_end, msgspec.json.encode(Verdict(_problem(request.trial, Path(request.folder)))))
+        os.write(write_end, msgspec.json.encode(TrialVerdict(_problem(request.trial, Path(request.folder)))))
         os._exit(0)
     finally:
         os._exit(1)

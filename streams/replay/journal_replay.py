@@ -17,7 +17,7 @@ from ...agents.options import Options
 from ...schemas.events import Erased, NoRecourse, Recourse, Reward, SourcePosition, Tick
 from ...schemas.kinds import kinds
 from ..engine.handlers.model import load_models
-from ..engine.portion import PORTION_ENTRIES, Effects, PreferenceUpdate
+from ..engine.portion import PORTION_ENTRIES, PortionChanges, PreferenceUpdate
 from ..engine.process import footprint, process
 from ..engine.rewards.fates import CLOSED
 from ..engine.shards import Shard
@@ -135,7 +135,9 @@ class JournalReplay:
         return msgspec.structs.replace(entry, key=NO_CASE, kind=kinds["tick"], body=Tick(clocks))
 
 
-def _in_order(effects: Effects, taken: Mapping[tuple[int, int], ReplayedStep]) -> Iterator[ReplayedStep | ReplayedFate]:
+def _in_order(
+    effects: PortionChanges, taken: Mapping[tuple[int, int], ReplayedStep]
+) -> Iterator[ReplayedStep | ReplayedFate]:
     """Steps and closings, in the order of the journal."""
     for emission in effects.emissions:
         event = emission.event

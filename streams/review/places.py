@@ -9,7 +9,7 @@ from ...schemas.yamltree import YamlDocument, format_path
 from .report import Place
 
 
-class Places:
+class SpecPlaces:
     """The places of values in a spec's file; by their paths alone where there is none, or it cannot be read."""
 
     def __init__(self, file: Path | None) -> None:

@@ -16,7 +16,7 @@ from ...schemas.table import read_labelled
 from ..programs.program import Program
 from ..replay.suggestions import LIMITED_PLACES, suggest
 from .evidence import Evidence
-from .places import Places
+from .places import SpecPlaces
 from .report import PEOPLE, Review, Suspicion
 from .rules.lasting import lasting_share
 from .rules.registry import RULES
@@ -45,7 +45,7 @@ def review(
     score them.
     """
     evidence = gathered(program, csv, people, progress)
-    places = Places(spec_file)
+    places = SpecPlaces(spec_file)
     suspicions: list[Suspicion] = []
     for name, rule in RULES.items():
         progress(f"looking for what is suspicious, by the rule {name}")

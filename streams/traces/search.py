@@ -49,7 +49,7 @@ class Trace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Retention:
+class TopicRetention:
     """How long topics keep records, in milliseconds: as planned, and the journal as its owner cuts it (None: never)."""
 
     topics: Topics
@@ -73,7 +73,7 @@ class TraceSearch:
         How long topics keep records.
     """
 
-    def __init__(self, names: Names, retention: Retention) -> None:
+    def __init__(self, names: Names, retention: TopicRetention) -> None:
         self._names, self._retention = names, retention
 
     def in_record(self, record: Record) -> Trace | None:

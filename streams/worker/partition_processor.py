@@ -25,7 +25,7 @@ from time import monotonic, perf_counter
 
 from ..archive.store import Archive
 from ..engine.handlers.model import announces_models, load_models
-from ..engine.portion import PORTION_ENTRIES, Effects
+from ..engine.portion import PORTION_ENTRIES, PortionChanges
 from ..engine.process import footprint, process
 from ..engine.state import PartitionState
 from ..engine.timing.watermark import required_topics
@@ -408,7 +408,7 @@ class PartitionProcessor:
     def _measure(
         self,
         owned: _Partition,
-        effects: Effects,
+        effects: PortionChanges,
         published: Sequence[Emission],
         entries: int,
         seconds: Mapping[str, float],
@@ -555,6 +555,8 @@ def _tell_models(state: PartitionState, given: Mapping[str, Program], names: Ite
         log.info("model in force", extra=extra)
 
 
-def _folded(owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]) -> Effects:
+def _folded(
+    owned: _Partition, entries: Sequence[Entry], models: Mapping[JournalPosition, ModelBundle]
+) -> PortionChanges:
     """Fold a portion into the state."""
     return process(owned.state, entries, owned.ledger.view(owned.state, footprint(entries), models))

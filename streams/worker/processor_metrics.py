@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from ...schemas.events import NoRecourse, Recourse
-from ..engine.portion import Effects
+from ..engine.portion import PortionChanges
 from ..engine.promises.state import PromiseState
 from ..engine.rewards.fates import ENDING
 from ..engine.rounds.state import ProgramRounds
@@ -46,7 +46,7 @@ class ProcessorMetrics:
     def observe(
         self,
         state: PartitionState,
-        effects: Effects,
+        effects: PortionChanges,
         published: Sequence[Emission],
         entries: int,
         seconds: Mapping[str, float],
@@ -84,7 +84,7 @@ class ProcessorMetrics:
         for step, time in seconds.items():
             self._metrics.chunk_seconds.labels(step).observe(time)
 
-    def count(self, effects: Effects, open_recourses: Counter[str]) -> None:
+    def count(self, effects: PortionChanges, open_recourses: Counter[str]) -> None:
         """Count effects; bring the number of a partition's open recourses, by program, up to date."""
         for (name, *labels), times in effects.counts.items():
             _observed(self._metrics.counts, name).labels(*labels).inc(times)

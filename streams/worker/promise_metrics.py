@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from ...schemas.events import PromiseStatus, Revalidation
-from ..engine.portion import Effects
+from ..engine.portion import PortionChanges
 from ..engine.promises.state import PromiseState
 from ..metrics import Metrics
 from ..programs.program import Program
@@ -41,7 +41,7 @@ class PromiseMetrics:
         for name in self._names:
             self._begin(name)
 
-    def count(self, partition: int, effects: Effects) -> None:
+    def count(self, partition: int, effects: PortionChanges) -> None:
         """Count the revalidations that are finished, and log each of them."""
         if not self._names:
             return

@@ -17,14 +17,14 @@ import onward.benchmarks.improvement.choices
 import onward.benchmarks.robustness
 from onward.agents import candidates
 from onward.agents.candidates.components import plan_order
-from onward.agents.candidates.components.scored import Asking, Measured, ScoredTargets, in_lockstep
+from onward.agents.candidates.components.scored import Asking, MeasuredTargets, ScoredTargets, in_lockstep
 from onward.agents.candidates.recommenders import Bounds, MaximalSuccess
 from onward.agents.choices import registry
 from onward.agents.choices.components.every_set import best_of_every_set
 from onward.agents.choices.components.execution_kernels import best_option
 from onward.agents.choices.components.min_cost import expected_min_cost, gains, greedy, swaps
 from onward.agents.compiled import compiled
-from onward.agents.consequences import Consequences, Encoding, Link, Strata
+from onward.agents.consequences import Consequences, EncodedStrata, Encoding, Link
 from onward.agents.costs import L1, Columns, Cost, MixedCost
 from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.causal_pairs import MOST_ORDERED
@@ -142,7 +142,7 @@ def extend_targets() -> None:
     """Known targets beside single moves, as for people whom nothing else serves: as many as there is room for."""
     targets = ScoredTargets(np.arange(3), 3)
     none = np.zeros(3, np.bool_)
-    answer = Measured(np.zeros(3), np.zeros(3), none, none, none)
+    answer = MeasuredTargets(np.zeros(3), np.zeros(3), none, none, none)
 
     def search() -> Asking[None]:
         bases = yield from targets.add(np.eye(3, dtype=np.int64))
@@ -171,7 +171,7 @@ def order_many_changes() -> None:
 
 def follow_changes() -> None:
     """Features of one parent and of two, in levels, of everybody and of groups, with and without a stop."""
-    strata = Strata(np.array([3]), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.ones((2, 1)))
+    strata = EncodedStrata(np.array([3]), np.array([[0.0], [1.0]]), np.ones((2, 1)), np.ones((2, 1)))
     links = [Link(1, [0], [0.5], [0.1], stops=(0.0, 2.0), strata=strata), Link(2, [0, 1], [0.5, 1.0], [0.1, 0.0])]
     consequences = Consequences(links, Encoding(np.arange(4), np.zeros(4), np.ones(4), [0] * 4))
     for people in range(3):

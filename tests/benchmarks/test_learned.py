@@ -8,7 +8,7 @@ import pytest
 from onward.benchmarks.competition.learned import Learner
 from onward.benchmarks.competition.plans import DEFAULT, PLANNERS
 from onward.benchmarks.competition.play import Play
-from onward.environments.competition import Applications, Settings, draw_world
+from onward.environments.competition import Applications, CompetitionRules, draw_world
 
 
 def came_back(people):
@@ -18,7 +18,7 @@ def came_back(people):
 
 
 def test_a_feature_whose_changes_fail_becomes_harder_and_the_others_easier():
-    learner = Learner(Settings())
+    learner = Learner(CompetitionRules())
     before, target = np.full((30, 10), 0.4), np.full((30, 10), 0.4)
     target[:, :2] = 0.5
     learner.promise(np.arange(30), before, target)
@@ -35,4 +35,4 @@ def test_a_feature_whose_changes_fail_becomes_harder_and_the_others_easier():
 
 def test_difficulties_are_learned_in_one_episode():
     with pytest.raises(ValueError, match="one episode"):
-        Play(draw_world(1, rows=1000), Settings(), PLANNERS[DEFAULT], episodes=2, learns=True)
+        Play(draw_world(1, rows=1000), CompetitionRules(), PLANNERS[DEFAULT], episodes=2, learns=True)

@@ -12,7 +12,7 @@ from fuzz_inputs import RECORD, Target, folder
 
 from onward.agents.options import Options
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Decisions
+from onward.schemas.draft.questions import DraftDecisions
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.problems import SpecProblem
 from onward.schemas.spec import Feature, FeatureType, ProgramSpec
@@ -147,7 +147,7 @@ def draft(data: bytes) -> None:
     file, drafted = folder() / "Loans of 2026.csv", False
     file.write_bytes(content)
     try:
-        first = Decisions(ask=lambda question: question.choices[0] if question.kind == "label" else None)
+        first = DraftDecisions(ask=lambda question: question.choices[0] if question.kind == "label" else None)
         text = draft_spec(file, label.decode(errors="replace"), first).text
         drafted, found = True, parse_spec(text.encode())
         if not isinstance(found, ProgramSpec):

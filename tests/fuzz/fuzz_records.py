@@ -27,7 +27,7 @@ from onward.schemas.kinds import kinds
 from onward.streams.errors import OnwardError
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.ingest.partitioning import partition_of
-from onward.streams.ingest.validation import Limits, Validator
+from onward.streams.ingest.validation import RecordLimits, Validator
 from onward.streams.journal.entries import Entry, journal_key, shard_of
 from onward.streams.journal.lines import dead_letter_line, line_of, pack_lines, read_entries, tick_line
 from onward.streams.metrics import Metrics
@@ -80,7 +80,7 @@ def _read(out: OutRecord) -> list[Entry]:
 
 def _concerned(record: Record) -> list[int]:
     """The journal partitions that must learn of a record."""
-    validated = Validator(KINDS[record.topic], PROGRAMS, Limits()).validate(record, no_clock())
+    validated = Validator(KINDS[record.topic], PROGRAMS, RecordLimits()).validate(record, no_clock())
     body = validated.body
     if body is None:
         assert validated.problem is not None

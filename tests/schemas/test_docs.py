@@ -27,7 +27,7 @@ from onward.schemas.events import (
     Spec,
     Threshold,
 )
-from onward.schemas.spec import Capacity, Condition, Elicitation, Feature, ProgramSpec
+from onward.schemas.spec import Capacity, Condition, ElicitationTerms, Feature, ProgramSpec
 from onward.schemas.spec_document import document, spec_of
 from onward.schemas.spec_rules import violations
 from onward.schemas.specfile import parse_spec
@@ -41,7 +41,7 @@ def test_the_examples_of_the_page_use_every_field():
     spec = parse_spec(whole.encode())
     assert isinstance(spec, ProgramSpec), spec
     used = set(re.findall(r"(\w+):", whole + with_rounds + asking))
-    assert set(Capacity.__struct_fields__) | set(Elicitation.__struct_fields__) <= used
+    assert set(Capacity.__struct_fields__) | set(ElicitationTerms.__struct_fields__) <= used
     operators = {"equals", "at_least", "at_most"}
     assert set(Feature.__struct_fields__) | set(ProgramSpec.__struct_fields__) <= used
     assert operators <= set(Condition.__struct_fields__)

@@ -18,7 +18,7 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.improvement import FittedImprovement
 from onward.streams.programs.bundle.manifest import MANIFEST, Calibration, PromiseCalibration
 from onward.streams.programs.bundle.writer import write_bundle
-from onward.streams.programs.models.scoring import DecisionModel, Logistic
+from onward.streams.programs.models.scoring import DecisionModel, LogisticLayer
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.tests.support.goal_policies import constant, written
@@ -98,7 +98,7 @@ def _model(bias: float, trees: bool, tilt: float) -> DecisionModel:
     """A retrain of either kind."""
     if trees:
         return _stump(bias, tilt)
-    return Logistic((WEIGHTS * (1.0 + tilt))[:, np.newaxis], np.array([bias]), COLUMNS)
+    return LogisticLayer((WEIGHTS * (1.0 + tilt))[:, np.newaxis], np.array([bias]), COLUMNS)
 
 
 def _stump(bias: float, tilt: float) -> TreeSum:

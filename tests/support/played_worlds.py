@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onward.environments.figures.recording import Recording
-from onward.environments.figures.sections import View
+from onward.environments.figures.sections import RunView
 from onward.environments.play.contract import SimulatedWorld
 from onward.environments.play.driver import connect, drive, read_rest
 from onward.streams.cli.process.worker_process import WorkerProcess
@@ -62,5 +62,5 @@ def summary_of(world: SimulatedWorld, specs: Mapping[str, Path], folder: Path, p
         worker.stop()
         read_rest(client, count)
     summary = recording.summary({world.policy_of(name): board.now for name, board in scoreboards.items()})
-    printed: dict[str, Any] = json.loads(View(summary, world.show(recording, summary)).encoded)
+    printed: dict[str, Any] = json.loads(RunView(summary, world.show(recording, summary)).encoded)
     return printed

@@ -12,10 +12,10 @@ import numpy as np
 
 from ...sigmoid import LARGEST_ODDS
 from ..contract import Array, Indices, Proposals
-from .combination import Effects, promising
+from .combination import ChangeEffects, promising
 from .effects import log_odds
 from .feature_sets import FeatureSets
-from .grid import Grid, Limits, Steps, moves_of_all
+from .grid import Grid, StepLimits, Steps, moves_of_all
 from .judge import Judge, Missed, pieces
 from .most_promising import most_promising
 from .targets import NOTHING, Changes, Targets, are_new, fewer, offered, useful, varied, without_harm
@@ -41,7 +41,7 @@ class _Block(NamedTuple):
     """
 
     people: Array
-    limits: Limits
+    limits: StepLimits
     unchanged: Array
     missed: Missed
 
@@ -112,10 +112,10 @@ class AimedSearch:
         people = np.ascontiguousarray(people)
         unchanged = self._improvement.log_odds(people, people)
         limits = [
-            most_promising(self._judge, self._grid, person, Limits(*each))
+            most_promising(self._judge, self._grid, person, StepLimits(*each))
             for person, each in zip(people, zip(*self._grid.limits(people), strict=True), strict=True)
         ]
-        return _Block(people, Limits(*map(np.array, zip(*limits, strict=True))), unchanged, missed)
+        return _Block(people, StepLimits(*map(np.array, zip(*limits, strict=True))), unchanged, missed)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
@@ -171,8 +171,8 @@ class AimedSearch:
         return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)
 
 
-def _effects(targets: Targets) -> Effects:
-    return Effects(targets.feature, targets.steps, targets.helps, targets.cost, targets.odds)
+def _effects(targets: Targets) -> ChangeEffects:
+    return ChangeEffects(targets.feature, targets.steps, targets.helps, targets.cost, targets.odds)
 
 
 def _best_values(targets: Targets) -> Indices:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ..contract import Array, Indices
 from .effects import MOVES_BY_SIZE, SingleMoveEffects
-from .grid import Grid, Limits, Steps, are_few, every_target, moves_of, single_moves, without_each_change
+from .grid import Grid, StepLimits, Steps, are_few, every_target, moves_of, single_moves, without_each_change
 from .judge import BLOCK, Judge, Missed, pieces
 from .most_promising import MOST_MOVABLE, most_promising
-from .scored import Asking, Measured, ScoredTargets, in_lockstep
+from .scored import Asking, MeasuredTargets, ScoredTargets, in_lockstep
 
 EXHAUSTIVE = 1500
 """All targets of a person are scored where there are no more than this."""
@@ -69,23 +69,23 @@ class CheapestSearch:
         size = min(BLOCK, max(1, HELD // (MOST_ROWS * max(1, min(MOST_MOVABLE, len(self.grid.features))))))
         for start in range(0, len(people), size):
             block = people[start : start + size]
-            limits = map(Limits._make, zip(*self.grid.limits(block), strict=True))
+            limits = map(StepLimits._make, zip(*self.grid.limits(block), strict=True))
             own = list(map(self._searched_limits, block, limits))
             searches = list(map(self._search, block, own, self._judge.score(block).tolist()))
             yield from in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
 
-    def is_exhaustive(self, limits: Limits) -> bool:
+    def is_exhaustive(self, limits: StepLimits) -> bool:
         """Whether all targets of a person of these limits are scored."""
         return are_few(limits, self._most_changes, EXHAUSTIVE)
 
-    def _searched_limits(self, person: Array, limits: Limits) -> Limits:
+    def _searched_limits(self, person: Array, limits: StepLimits) -> StepLimits:
         """How far a person's features are moved."""
         return limits if self.is_exhaustive(limits) else most_promising(self._judge, self.grid, person, limits)
 
-    def _search(self, person: Array, limits: Limits, own: float) -> Asking[ScoredTargets]:
+    def _search(self, person: Array, limits: StepLimits, own: float) -> Asking[ScoredTargets]:
         """The targets of a person of this score that are asked about."""
         moved = np.flatnonzero(limits.most > limits.fewest)
-        targets, limits = ScoredTargets(moved, len(self.grid.features)), Limits(*(each[moved] for each in limits))
+        targets, limits = ScoredTargets(moved, len(self.grid.features)), StepLimits(*(each[moved] for each in limits))
         if self.is_exhaustive(limits):
             yield from targets.add(every_target(limits, self._most_changes))
             return targets
@@ -154,18 +154,18 @@ class CheapestSearch:
             if not targets.all.valid[numbers[numbers >= known]].any():
                 break
 
-    def measured(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> Measured:
+    def measured(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> MeasuredTargets:
         """The targets of people (n, D), by their numbers (R,), each moved by a row of steps (R, M)."""
         cuts = pieces(len(whose), people.shape[1])
         parts = [self._piece(people, missed, whose[piece], steps[piece]) for piece in cuts]
-        return parts[0] if len(parts) == 1 else Measured._make(map(np.concatenate, zip(*parts, strict=True)))
+        return parts[0] if len(parts) == 1 else MeasuredTargets._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _piece(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> Measured:
+    def _piece(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> MeasuredTargets:
         rows = self.grid.moved(people[whose], steps)
         scores, cost, allowed, reached = self._judge(rows, people, whose)
         valid = allowed & reached
         valid[valid] = self._judge.worth(rows[valid], people, whose[valid], missed)
-        return Measured(scores, cost, allowed, reached, valid)
+        return MeasuredTargets(scores, cost, allowed, reached, valid)
 
 
 @lru_cache(maxsize=4096)

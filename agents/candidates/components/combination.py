@@ -24,7 +24,7 @@ WORST = 30.0
 """Log odds below which a chance is its odds."""
 
 
-class Effects(NamedTuple):
+class ChangeEffects(NamedTuple):
     """The changes of R targets, ``feature`` and ``steps`` (R, K), and their effects (R,): the log odds that they help,
     their costs, and the log odds of their scores."""
 
@@ -59,9 +59,9 @@ class Best(NamedTuple):
 
 @compiled
 def promising(
-    base: Effects,
+    base: ChangeEffects,
     bases: Indices,
-    move: Effects,
+    move: ChangeEffects,
     moves: Indices,
     own: tuple[Array, Array],
     nu: float,
@@ -79,8 +79,8 @@ def promising(
     feature, steps = np.empty((room, width), np.intp), np.empty((room, width), np.int64)
     starts, at = np.zeros(len(bases), np.intp), 0
     most = max(PER_SET, EXTENDED // max(1, features * (features - 1) // 2))
-    base_score = Effects(base.feature, base.steps, base.odds, np.zeros_like(base.cost), base.odds)
-    move_score = Effects(move.feature, move.steps, move.odds, np.zeros_like(move.cost), move.odds)
+    base_score = ChangeEffects(base.feature, base.steps, base.odds, np.zeros_like(base.cost), base.odds)
+    move_score = ChangeEffects(move.feature, move.steps, move.odds, np.zeros_like(move.cost), move.odds)
     for i in range(len(bases) - 1):
         pairs = bases[i], bases[i + 1], moves[i], moves[i + 1]
         count = pairs[3] - pairs[2]
@@ -96,7 +96,7 @@ def promising(
 
 @compiled
 def combined(
-    base: Effects, move: Effects, pairs: tuple[int, int, int, int], total: Sum, features: int, count: int
+    base: ChangeEffects, move: ChangeEffects, pairs: tuple[int, int, int, int], total: Sum, features: int, count: int
 ) -> Indices:
     """The numbers of the best combinations of a base with a move of another feature, at most ``count``, best first.
 
@@ -171,7 +171,7 @@ def _changes(features: Indices, feature: int) -> bool:
 
 
 @compiled
-def _join(base: Effects, one: int, move: Effects, other: int, feature: Indices, steps: Steps) -> None:
+def _join(base: ChangeEffects, one: int, move: ChangeEffects, other: int, feature: Indices, steps: Steps) -> None:
     """Write a base and a single move of another feature to ``feature`` and ``steps`` (K,), in the features' order."""
     at, moved = 0, move.feature[other, 0]
     for k in range(len(feature)):

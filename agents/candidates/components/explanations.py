@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contract import Array, Indices, Mask, Space
-from .grid import Grid, Limits, Steps, spread, without_each_change
+from .grid import Grid, StepLimits, Steps, spread, without_each_change
 from .judge import NUMBERS
 from .relaxations import KINDS, Relaxation
 
@@ -96,7 +96,7 @@ def _numbers(space: Space) -> Iterator[Array]:
     yield from space.ranges
 
 
-def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, factor: NDArray[np.int64]) -> Steps:
+def neighbours(bases: Steps, most_changes: int, own: StepLimits, wide: StepLimits, factor: NDArray[np.int64]) -> Steps:
     """Rows (R, M) that differ from a base (B, M) in one feature, which goes where the relaxed limits alone let it.
 
     They change at most ``most_changes`` features. The bases and ``own`` are in steps of the rules, the rows and
@@ -118,13 +118,13 @@ def neighbours(bases: Steps, most_changes: int, own: Limits, wide: Limits, facto
     return np.asarray(rows[(rows != 0).sum(axis=1) <= most_changes])
 
 
-def _beyond(fewest: int, most: int, wide: Limits, feature: int) -> list[int]:
+def _beyond(fewest: int, most: int, wide: StepLimits, feature: int) -> list[int]:
     """Steps of a feature beyond its limits, from the nearest on."""
     below, above = int(fewest - wide.fewest[feature]), int(wide.most[feature] - most)
     return [int(fewest) - step for step in spread(below, PLACES)] + [int(most) + step for step in spread(above, PLACES)]
 
 
-def _between(wide: Limits, feature: int, factor: int) -> list[int]:
+def _between(wide: StepLimits, feature: int, factor: int) -> list[int]:
     """Parts of steps of a feature that is counted in them."""
     ends = (-1, -int(wide.fewest[feature])), (1, int(wide.most[feature]))
     counts = [sign * step for sign, end in ends for step in spread(end, PLACES)]
@@ -149,14 +149,14 @@ def _misses(unserved: Unserved, near: Near) -> Iterator[_Miss]:
             yield _nearest(unserved, miss, limits)
 
 
-def _sizes(rows: Steps, own: Limits, factor: NDArray[np.int64], grid: Grid) -> Array:
+def _sizes(rows: Steps, own: StepLimits, factor: NDArray[np.int64], grid: Grid) -> Array:
     """The distance of each row's features from what the own limits allow, in shares of their ranges, (R, M)."""
     _, _, step, _, _, scale = grid.layout
     nearest = np.rint(rows / factor).clip(own.fewest, own.most) * factor
     return np.asarray(np.abs(rows - nearest) * step / scale)
 
 
-def _nearest(unserved: Unserved, miss: _Miss, own: Limits) -> _Miss:
+def _nearest(unserved: Unserved, miss: _Miss, own: StepLimits) -> _Miss:
     """The miss with the value nearest to the rule that is enough."""
     _, _, grid, factor = miss.relaxed
     which, missed = miss.which, int(miss.steps[miss.which])

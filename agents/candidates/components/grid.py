@@ -29,7 +29,7 @@ The second is that of round numbers, also of whole numbers.
 """
 
 
-class Limits(NamedTuple):
+class StepLimits(NamedTuple):
     """The fewest and the most steps of each movable feature, (M,) or those of n people, (n, M).
 
     The fewest are 0 or negative, the most 0 or positive.
@@ -83,7 +83,7 @@ class Grid:
         first = self._first.item(self.features[index])
         return slice(first, first + max(1, self._categories[index]))
 
-    def limits(self, people: Array) -> Limits:
+    def limits(self, people: Array) -> StepLimits:
         """The fewest and most steps of people: (M,) for a person of shape (D,), (n, M) for people of shape (n, D).
 
         In C order whatever that of the people is: a loop is compiled again for each order.
@@ -98,7 +98,7 @@ class Grid:
             down, up = np.floor(down / step + ROUNDING), np.floor(up / step + ROUNDING)
         fewest = np.where(self._goes_down, -down, 0).astype(np.int64, order="C")
         most = np.where(categories > 0, categories - 1, np.where(self._goes_up, up, 0)).astype(np.int64, order="C")
-        return Limits(fewest, most)
+        return StepLimits(fewest, most)
 
     def toward(self, person: Array, rows: Array) -> Steps:
         """The steps, (R, M), that lead a person (D,) as near to each of the rows (R, D) as the rules allow."""
@@ -186,7 +186,7 @@ def _move_feature(target: Array, feature: int, count: int, layout: Layout, round
     target[column] = (raw - low[feature]) / scale[feature]
 
 
-def are_few(limits: Limits, most_changes: int, count: int) -> bool:
+def are_few(limits: StepLimits, most_changes: int, count: int) -> bool:
     """Whether at most ``count`` targets change at most ``most_changes`` features."""
     counts = [1.0] + [0.0] * most_changes
     for moves in (limits.most - limits.fewest).tolist():
@@ -196,7 +196,7 @@ def are_few(limits: Limits, most_changes: int, count: int) -> bool:
     return True
 
 
-def every_target(limits: Limits, most_changes: int) -> Steps:
+def every_target(limits: StepLimits, most_changes: int) -> Steps:
     """All targets that change at most ``most_changes`` features."""
     every = np.zeros((1, len(limits.most)), dtype=np.int64)
     for index, (fewest, most) in enumerate(zip(limits.fewest.tolist(), limits.most.tolist(), strict=True)):
@@ -214,7 +214,7 @@ def moves_of(fewest: int, most: int, count: int) -> tuple[int, ...]:
     return (*(-step for step in spread(-fewest, share)), *spread(most, share))
 
 
-def moves_of_all(limits: Limits, count: int) -> tuple[Indices, Indices, Steps]:
+def moves_of_all(limits: StepLimits, count: int) -> tuple[Indices, Indices, Steps]:
     """The moves of n people by their limits (n, M), at most about ``count`` of each feature: whose they are, the
     feature, and the steps, (R,), by person and then by feature."""
     ends = np.column_stack([limits.fewest.ravel(), limits.most.ravel()])

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..contract import Array, Indices
 from .effects import log_odds
-from .grid import Grid, Limits, moves_of_all
+from .grid import Grid, StepLimits, moves_of_all
 from .judge import Judge, pieces
 
 MOST_MOVABLE = 128
@@ -17,7 +17,7 @@ FREE = 1e-9
 """Costs count as no less, where effects are compared by their cost."""
 
 
-def most_promising(judge: Judge, grid: Grid, person: Array, limits: Limits) -> Limits:
+def most_promising(judge: Judge, grid: Grid, person: Array, limits: StepLimits) -> StepLimits:
     """The limits of a person (D,), (M,), of the features that may do most; all others stay where they are.
 
     A feature is moved alone, by a few sizes. It counts by the most that this adds to the log odds of the score, and of
@@ -27,7 +27,7 @@ def most_promising(judge: Judge, grid: Grid, person: Array, limits: Limits) -> L
     is_open = limits.most > limits.fewest
     if is_open.sum() <= MOST_MOVABLE:
         return limits
-    _, feature, steps = moves_of_all(Limits(limits.fewest[np.newaxis], limits.most[np.newaxis]), PROBES)
+    _, feature, steps = moves_of_all(StepLimits(limits.fewest[np.newaxis], limits.most[np.newaxis]), PROBES)
     effects = np.concatenate(
         [_effects(judge, grid, person, feature[piece], steps[piece]) for piece in pieces(len(feature), len(person))],
         axis=1,
@@ -37,7 +37,7 @@ def most_promising(judge: Judge, grid: Grid, person: Array, limits: Limits) -> L
         np.maximum.at(own, feature, each)
     rank = np.argsort(np.argsort(-best, axis=1, kind="stable"), axis=1, kind="stable").min(axis=0)
     kept = np.argsort(np.where(is_open, rank, len(rank)), kind="stable")[:MOST_MOVABLE]
-    return Limits(*(np.where(np.isin(np.arange(len(is_open)), kept), each, 0) for each in limits))
+    return StepLimits(*(np.where(np.isin(np.arange(len(is_open)), kept), each, 0) for each in limits))
 
 
 def _effects(judge: Judge, grid: Grid, person: Array, feature: Indices, steps: Indices) -> Array:

@@ -30,7 +30,7 @@ CUTS = 12
 """Ends are brought nearer at most so often; where that is not enough the targets are the ends."""
 
 
-class Told(NamedTuple):
+class RawChanges(NamedTuple):
     """The numbers and levels of F features that P targets change, as raw values.
 
     ``people`` and ``rows`` (P, D) are they and the targets, encoded, ``column`` (F,) is the first column of each
@@ -49,7 +49,7 @@ class Told(NamedTuple):
     farthest: Array
 
     @classmethod
-    def of(cls, space: Space, people: Array, rows: Array) -> Told:
+    def of(cls, space: Space, people: Array, rows: Array) -> RawChanges:
         """What encoded targets (P, D) change of their people (P, D)."""
         features = np.arange(len(space.mutable))
         column = np.searchsorted(space.feature_of, features)
@@ -166,14 +166,14 @@ class Told(NamedTuple):
         return Boxes(self.rows, self.column, encoded, owner, axis, size)
 
 
-def more_is_accepted(told: Told, rejected: Rejected) -> Mask:
+def more_is_accepted(told: RawChanges, rejected: Rejected) -> Mask:
     """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
     owner, _ = told.groups
     good = told.rejected(told.towards(told.farthest, FEW), rejected) < 0
     return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
 
 
-def ends(told: Told, rejected: Rejected, splits: Splits | None = None) -> Mapping[int, float]:
+def ends(told: RawChanges, rejected: Rejected, splits: Splits | None = None) -> Mapping[int, float]:
     """The raw value at which each change of a single target must end, by feature; nothing where more is accepted.
 
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.

@@ -13,7 +13,7 @@ from .grid import Steps
 from .judge import pieces
 
 
-class Measured(NamedTuple):
+class MeasuredTargets(NamedTuple):
     """What is known of R targets: scores and costs (R,).
 
     ``allowed`` (R,) are those that keep the constraints, ``reached`` those that reach the goal. Those that do both and
@@ -26,17 +26,17 @@ class Measured(NamedTuple):
     reached: Mask
     valid: Mask
 
-    def at(self, which: slice) -> Measured:
+    def at(self, which: slice) -> MeasuredTargets:
         """Some of the targets."""
-        return Measured._make([field[which] for field in self])
+        return MeasuredTargets._make([field[which] for field in self])
 
 
 T = TypeVar("T")
-Asking = Generator[Steps, Measured, T]
+Asking = Generator[Steps, MeasuredTargets, T]
 """A search of one person: it asks about targets (R, M), goes on with their measures, and ends with a result."""
 
 
-def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps], Measured]) -> list[T]:
+def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps], MeasuredTargets]) -> list[T]:
     """The results of searches that ask together.
 
     ``measure`` is asked about the targets (R, M) of the searches with these numbers (R,), in order.
@@ -44,7 +44,7 @@ def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps
     results: dict[int, T] = {}
     asked: dict[int, Steps] = {}
 
-    def resume(number: int, answer: Measured | None) -> None:
+    def resume(number: int, answer: MeasuredTargets | None) -> None:
         search = searches[number]
         try:
             asked[number] = next(search) if answer is None else search.send(answer)
@@ -83,7 +83,7 @@ class ScoredTargets:
         self._open, self._features = open_features, features
         self._table = np.zeros(0, dtype=np.int64)
         self._known = np.zeros((0, len(open_features)), dtype=np.int64)
-        self.all = Measured(none, none, nothing, nothing, nothing)
+        self.all = MeasuredTargets(none, none, nothing, nothing, nothing)
 
     @property
     def steps(self) -> Steps:
@@ -118,7 +118,7 @@ class ScoredTargets:
         new = self._known[before : max(before, int(numbers.max(initial=-1)) + 1)]
         for piece in pieces(len(new), self._features) if len(new) else ():
             measured = yield self.whole(new[piece])
-            self.all = Measured._make(map(np.concatenate, zip(self.all, measured, strict=True)))
+            self.all = MeasuredTargets._make(map(np.concatenate, zip(self.all, measured, strict=True)))
 
     def undominated(self) -> Indices:
         """The cheapest option of each set of features, by cost, without those that a part of their changes replaces.

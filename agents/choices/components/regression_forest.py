@@ -31,7 +31,7 @@ MOST_IN_BAG = 255
 """The most times that a row counts in one tree's bag."""
 
 
-class Forest:
+class OnlineForest:
     """B trees, each grown on a bag drawn with replacement from the rows, and updated row by row in between.
 
     A node is a leaf when its ``column`` is -1; otherwise rows up to and with its ``threshold`` in that column go to

@@ -12,7 +12,7 @@ KEPT, MEMORY = 8, 0.7
 """Rounds whose places may come again, and the weight of one relative to the next."""
 
 
-class Places:
+class RecentPlaces:
     """The numbers of places of the last rounds that had any.
 
     Examples

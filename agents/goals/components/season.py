@@ -12,7 +12,7 @@ LONGEST_PAUSE = 1000
 """After so many rounds without places one with places is supposed."""
 
 
-class Ahead(NamedTuple):
+class RoundsAhead(NamedTuple):
     """The rounds of a promise: their ``numbers`` and ``places`` (None where nobody knows them), and the numbers of the
     rounds ``without`` places before the last of them."""
 
@@ -45,7 +45,7 @@ class Season:
         if len(self.last):
             self.last[number % len(self.last)] = places
 
-    def ahead(self, number: int, horizon: int, announced: Sequence[int | None]) -> Ahead:
+    def ahead(self, number: int, horizon: int, announced: Sequence[int | None]) -> RoundsAhead:
         """The next ``horizon`` rounds with places after round ``number``; those ``announced`` are the first of all."""
         numbers, places, without = list[int](), list[int | None](), list[int]()
         for following in range(number + 1, number + 1 + horizon + LONGEST_PAUSE):
@@ -58,7 +58,7 @@ class Season:
             places.append(told)
             if len(numbers) == horizon:
                 break
-        return Ahead(tuple(numbers), tuple(places), tuple(without))
+        return RoundsAhead(tuple(numbers), tuple(places), tuple(without))
 
     def places(self, number: int) -> int | None:
         """The places of a round by those of the last season; None where nothing is known of it."""

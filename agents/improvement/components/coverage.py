@@ -14,7 +14,7 @@ MOST_WEIGHT = 1.0
 LEAST_PROBABILITY = 1e-6
 
 
-class Coverage(NamedTuple):
+class LabelCoverage(NamedTuple):
     r"""The probability $\pi(x)$ that a row has a label, a logistic regression, beside the ``rate`` $\bar\pi$ of all.
 
     Inverse weights $\bar\pi / \pi(x)$ let rows with a label stand for those without. They are clipped at $W$, so that

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from ...arrays import Array, Mask
 from ...sigmoid import sigmoid
-from .coverage import MOST_WEIGHT, Coverage
+from .coverage import MOST_WEIGHT, LabelCoverage
 
 FOLDS = 5
 FEWEST = 30
@@ -25,7 +25,7 @@ SEED = 44
 class LabelledShare(NamedTuple):
     """What says how far labels speak for a row, and the ``weights`` (n,) of the rows with a label, of mean 1."""
 
-    coverage: Coverage
+    coverage: LabelCoverage
     weights: Array
 
 
@@ -57,7 +57,7 @@ def fit_labelled_share(X: Array, unlabelled: Array, seed: int) -> LabelledShare 
     base = slope * float(whole.intercept_[0]) + intercept
     rate = len(X) / len(rows)
     weights = np.minimum(rate / sigmoid(slope * log_odds[has_label] + intercept), MOST_WEIGHT)
-    return LabelledShare(Coverage(slope * whole.coef_[0], base, rate), weights / weights.mean())
+    return LabelledShare(LabelCoverage(slope * whole.coef_[0], base, rate), weights / weights.mean())
 
 
 def _out_of_fold(rows: Array, has_label: Mask, seed: int) -> Array:

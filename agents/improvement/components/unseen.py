@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...arrays import Array, Mask
-from .coverage import Coverage
+from .coverage import LabelCoverage
 from .ensemble import Ensemble
 
 ROWS = 500
@@ -22,7 +22,7 @@ MOST = RESIDUAL / 2.0
 """The largest variance of an unseen cause: at least as much of what columns leave open is luck."""
 
 
-def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, coverage: Coverage | None = None) -> float | None:
+def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, coverage: LabelCoverage | None = None) -> float | None:
     r"""The standard deviation of what no column holds, in log odds, by encoded rows (n, D); None without bags.
 
     It is taken to be as strong as the strongest measure, as the bag sees it that finds it strongest: a column with

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...kafka.admin.offsets import PartitionOffsets
-from ...kafka.admin.owners import Member
+from ...kafka.admin.owners import GroupMember
 from ...printable import printable
 from ...topics import Topics
 
@@ -34,7 +34,9 @@ class IdleWorker(NamedTuple):
         )
 
 
-def idle_workers(members: Sequence[Member], offsets: Iterable[PartitionOffsets], topics: Topics) -> list[IdleWorker]:
+def idle_workers(
+    members: Sequence[GroupMember], offsets: Iterable[PartitionOffsets], topics: Topics
+) -> list[IdleWorker]:
     """The idle members: those without a partition of the journal, and those from whose partitions nothing was answered.
 
     Nothing is known of the former while the group shares partitions out, so that no member has any; nor of the latter

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ....schemas.draft.questions import Answer, Question
+from ....schemas.draft.questions import Answer, DraftQuestion
 from ...printable import printable
 
 
@@ -19,36 +19,36 @@ class _Asked(NamedTuple):
     by_enter: Answer | None = None
 
 
-def _label(question: Question) -> _Asked:
+def _label(question: DraftQuestion) -> _Asked:
     answers: dict[str, Answer] = {str(choice): choice for choice in question.choices}
     offered = f"write {', '.join(answers)}; Enter leaves it undecided"
     return _Asked("which value is the desired outcome?", answers, offered)
 
 
-def _mutable(question: Question) -> _Asked:
+def _mutable(question: DraftQuestion) -> _Asked:
     answers: dict[str, Answer] = {key: word for word in question.choices for key in (str(word), str(word)[0])}
     offered = f"write {', '.join(str(word) for word in question.choices if word != 'none')}; Enter for no"
     return _Asked("can a person change it, and which way?", {**answers, "no": "none"}, offered, "none")
 
 
-def _not_given(question: Question) -> _Asked:
+def _not_given(question: DraftQuestion) -> _Asked:
     codes = ", ".join(map(str, question.codes))
     return _Asked(f"does {codes} stand for no value?", _YES_NO, "write yes or no; Enter leaves it closed")
 
 
-def _dropped(_: Question) -> _Asked:
+def _dropped(_: DraftQuestion) -> _Asked:
     offered = "write yes or no; Enter leaves them apart, and closed"
     return _Asked("is 0 in all of them one more category?", _YES_NO, offered)
 
 
-def _effects(question: Question) -> _Asked:
+def _effects(question: DraftQuestion) -> _Asked:
     answers: dict[str, Answer] = {str(choice): choice for choice in question.choices}
     offered = f"write {', '.join(map(str, question.choices))}; Enter leaves it open, and none follows"
     return _Asked("when people change one of them, do the others follow, and which one is it?", answers, offered)
 
 
 _YES_NO: Mapping[str, Answer] = {"yes": True, "y": True, "no": False, "n": False}
-_KINDS: Mapping[str, Callable[[Question], _Asked]] = {
+_KINDS: Mapping[str, Callable[[DraftQuestion], _Asked]] = {
     "label": _label,
     "mutable": _mutable,
     "not_given": _not_given,
@@ -64,7 +64,7 @@ class Interview:
         self._is_over = False
         self._has_begun = False
 
-    def __call__(self, question: Question) -> Answer | None:
+    def __call__(self, question: DraftQuestion) -> Answer | None:
         """The answer; None where there is none, by Enter or at the end of the input."""
         if self._is_over:
             return None

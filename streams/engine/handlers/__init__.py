@@ -5,7 +5,7 @@ from ..erasure.gate import ErasureGate
 from ..erasure.handler import ErasureHandler
 from ..erasure.state import Erasures, ForgetErasedTimerHandler
 from ..picks.answer import AnswerHandler
-from ..picks.population import Population
+from ..picks.population import PickedPopulation
 from ..promises.ending import PromiseEndTimerHandler
 from ..promises.revalidation import REVALIDATION
 from ..promises.state import PromiseState
@@ -31,6 +31,6 @@ add(ApplicationHandler(), DecisionHandler(), OutcomeHandler(), ModelHandler(), S
 add(AnswerHandler(), ActedHandler(), IncrementHandler(), DeadLetterHandler(), TickHandler(), ReturnHandler())
 add(WindowTimerHandler(), WaitTimerHandler(), RoundEndTimerHandler(), PromiseEndTimerHandler())
 add(AnswerDeadlineTimerHandler())
-add(RewardWatch, Population, SharedEvidence, ProgramRounds, PromiseState)
+add(RewardWatch, PickedPopulation, SharedEvidence, ProgramRounds, PromiseState)
 add(CLOSING, REVALIDATION)
 add(Erasures, ErasureHandler(), ErasureGate(), ForgetErasedTimerHandler())

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from ....agents.costs import Lesson, Served
+from ....agents.costs import Lesson, ServedShares
 from ....agents.evidence import EVIDENCE_UNIT
 from ...journal.entries import Entry
 from ...programs.program import Program
@@ -24,7 +24,7 @@ NONE: Final = "none"
 """The place of people who would take no option, as a label."""
 
 
-def keep_lessons(case: Case, served: Served) -> None:
+def keep_lessons(case: Case, served: ServedShares) -> None:
     """Keep with a case what each pick of its options would teach."""
     units = np.rint(np.array(served.lessons) / EVIDENCE_UNIT)
     case.picked = Picked(units.astype(LESSON_DTYPE).tobytes())

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import field
 from numpy.typing import NDArray
 
-from ....agents.costs import Preferences, Served
+from ....agents.costs import Preferences, ServedShares
 from ....agents.options import OptionBatch
 from ...programs.program import Program
 from ..fold import Fold
@@ -18,7 +18,7 @@ from ..sharing.evidence import SharedEvidence
 from ..state import PartitionState
 
 
-class Population(ProgramState):
+class PickedPopulation(ProgramState):
     """The picks of a shard's people: ``counts`` are the arrays of the ``preferences`` that were learned from them.
 
     They hold what other shards have told, too. ``preferences`` is None in a program whose costs are known: there a pick
@@ -50,8 +50,10 @@ def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preference
 
     None where a pick teaches nothing.
     """
-    told = None if fold.state.get(Population, program.name, shard) else fold.state.get(SharedEvidence, program.name)
-    preferences = fold.change(Population, program, shard).preferences
+    told = (
+        None if fold.state.get(PickedPopulation, program.name, shard) else fold.state.get(SharedEvidence, program.name)
+    )
+    preferences = fold.change(PickedPopulation, program, shard).preferences
     if told is not None and told.preferences is not None and preferences is not None:
         preferences.add(told.preferences.state())
     return preferences
@@ -59,7 +61,7 @@ def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preference
 
 def learned_preferences(state: PartitionState, program: str, shard: int) -> Preferences | None:
     """The preferences that picks, of other shards too, have taught of a shard's people; None where they taught none."""
-    known = state.get(Population, program, shard) or state.get(SharedEvidence, program)
+    known = state.get(PickedPopulation, program, shard) or state.get(SharedEvidence, program)
     preferences = None if known is None else known.preferences
     return preferences if preferences is not None and preferences.picks > 0.0 else None
 
@@ -89,6 +91,6 @@ def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatc
     return batch._replace(cost=cost, execution=execution)
 
 
-def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> Served | None:
+def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> ServedShares | None:
     """The people whom the options at these indices of a batch satisfy, as a set; None where costs are known."""
     return None if batch.samples is None else batch.samples.at(np.array(indices)).served(program.satisfied)

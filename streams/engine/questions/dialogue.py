@@ -22,7 +22,7 @@ from ....agents.costs.plan_costs import Pool
 from ....agents.costs.prior import prior_of
 from ....agents.objective import Objective
 from ....schemas.events import ExecutionSource, Option
-from ....schemas.spec import Elicitation
+from ....schemas.spec import ElicitationTerms
 from ...programs.elicitation import response_of, rules_of
 from ...programs.program import Array, Program
 from ..answers import options_as_read
@@ -179,7 +179,7 @@ class NoPlanError(Exception):
     """No plan of a person reaches the goal."""
 
 
-def _asking(model: CurrentModel) -> tuple[Program, Elicitation, PlanGenerator]:
+def _asking(model: CurrentModel) -> tuple[Program, ElicitationTerms, PlanGenerator]:
     """The parts that a program has where it asks."""
     program, generator = model.program, model.generator
     assert program.spec.elicitation is not None, f"{program.name} asks nobody"

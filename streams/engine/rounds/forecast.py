@@ -16,7 +16,7 @@ from ...programs.objective import vetting_of
 from ..state import CurrentModel
 from .promised_scores import PromisedScore
 from .result import too_early
-from .state import Closing, Member, ProgramRounds, Sample
+from .state import Closing, ProgramRounds, RoundMember, Sample
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def number_columns(rounds: ProgramRounds) -> NDArray[np.intp]:
     return np.flatnonzero(~categorical[rounds.program.codec.feature_of])
 
 
-def sample_of(rejected: Sequence[Member], most: int) -> Sample:
+def sample_of(rejected: Sequence[RoundMember], most: int) -> Sample:
     """At most ``most`` of the rejected, evenly spaced by score."""
     by_score = np.argsort([member.score or 0.0 for member in rejected], kind="stable")
     chosen = np.unique(np.linspace(0, len(rejected) - 1, min(most, len(rejected))).round().astype(int))

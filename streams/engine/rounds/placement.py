@@ -29,7 +29,7 @@ from ..shards import Shard
 from .forecast import model_for, success_of
 from .promised_scores import PROMISED_SCORES, PromisedScore
 from .result import competing, have_place, scores_of, too_early
-from .state import Closing, Member, ProgramRounds
+from .state import Closing, ProgramRounds, RoundMember
 
 APPLIED_TWICE = ("applied_twice", "the same person has an earlier application in this round, and it counts")
 TOO_EARLY = (APPLY_AGAIN, "this round had no places: the score that was promised to win one is reached already")
@@ -38,7 +38,7 @@ TOO_FEW_PLACES = "round {} had fewer places than there were people who qualify"
 Assessed = Mapping[str, Assessment | Problem]
 
 
-def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[RoundMember], fold: Fold) -> None:
     """Decide and answer members of a round, in their order; settle what they were promised before."""
     program = rounds.program
     cases = fold.read_cases(program.name, [member.name for member in members])
@@ -51,7 +51,7 @@ def answer_members(rounds: ProgramRounds, closing: Closing, members: Sequence[Me
 class RoundTerms(Terms):
     """The terms of a round: its number and end, the score to reach, and until when it wins a place."""
 
-    def __init__(self, rounds: ProgramRounds, closing: Closing, members: Sequence[Member], fold: Fold) -> None:
+    def __init__(self, rounds: ProgramRounds, closing: Closing, members: Sequence[RoundMember], fold: Fold) -> None:
         model = fold.state.model(rounds.program)
         if closing.goal is not None:
             model = model_for(rounds, model.bundle, closing.goal)
@@ -147,7 +147,7 @@ class RoundTerms(Terms):
         )
 
 
-def _by_name(members: Sequence[Member], mask: NDArray[np.bool_]) -> Mapping[str, bool]:
+def _by_name(members: Sequence[RoundMember], mask: NDArray[np.bool_]) -> Mapping[str, bool]:
     return dict(zip([member.name for member in members], mask.tolist(), strict=True))
 
 
@@ -155,7 +155,7 @@ def _by_name(members: Sequence[Member], mask: NDArray[np.bool_]) -> Mapping[str,
 
 
 def _decided(
-    members: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
+    members: Sequence[RoundMember], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
 ) -> Iterator[DecidedCase]:
     """Members with their options, or why they get none.
 
@@ -189,7 +189,7 @@ def _decided(
 
 
 def _reasons(
-    rejected: Sequence[Member], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
+    rejected: Sequence[RoundMember], cases: Mapping[str, Case], terms: RoundTerms, fold: Fold
 ) -> Mapping[str, PersonReasons]:
     """Why members have no place, by name.
 
@@ -217,7 +217,7 @@ def _reasons(
     return reasons
 
 
-def _refusal(member: Member, terms: RoundTerms) -> Refusal | None:
+def _refusal(member: RoundMember, terms: RoundTerms) -> Refusal | None:
     """The reason why a rejected member gets no options; None where they compete for the next goal."""
     if member.name in terms.closing.duplicate_applications:
         return APPLIED_TWICE
@@ -256,7 +256,7 @@ def _place(assessment: Assessment | Problem | None) -> tuple[OptionBatch, int]:
 
 
 def end_promised_score(
-    promise: PromisedScore, status: PromiseStatus, rounds: ProgramRounds, fold: Fold, member: Member | None = None
+    promise: PromisedScore, status: PromiseStatus, rounds: ProgramRounds, fold: Fold, member: RoundMember | None = None
 ) -> None:
     """End the promise of a score in the round that is being closed. ``member`` is the one who came back."""
     closing = rounds.closing

@@ -16,26 +16,26 @@ from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
 from .promised_scores import PromisedScore
 from .ranking import Ranking, admitted, ranking, ranking_of_decisions, tie_break
-from .state import Closing, Member, ProgramRounds
+from .state import Closing, ProgramRounds, RoundMember
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 EarlyReturns = Mapping[str, PromisedScore]
 
 
-def scores_of(members: Sequence[Member]) -> Array:
+def scores_of(members: Sequence[RoundMember]) -> Array:
     """The scores of scored members, (n,), NaN where the model cannot score them."""
     return np.array([member.score for member in members], dtype=np.float64)
 
 
-def competing(members: Sequence[Member], closing: Closing) -> Mask:
+def competing(members: Sequence[RoundMember], closing: Closing) -> Mask:
     """A mask of members who compete for a place, (n,): they have a score, and no earlier application in the round."""
     duplicates = frozenset(closing.duplicate_applications)
     first = np.array([member.name not in duplicates for member in members], dtype=np.bool_)
     return np.asarray(first & ~np.isnan(scores_of(members)))
 
 
-def have_place(members: Sequence[Member], closing: Closing, program: Program) -> Mask:
+def have_place(members: Sequence[RoundMember], closing: Closing, program: Program) -> Mask:
     """A mask of members who have a place, (n,): those above the round's cut, or whom another system has approved."""
     if program.spec.decisions == "external":
         return np.array([bool(member.approved) for member in members], dtype=bool)
@@ -55,7 +55,7 @@ def rank(rounds: ProgramRounds, closing: Closing) -> Ranking:
     return ranking(scores, eligible, closing.places, least, names, _tie_breaks(closing, program))
 
 
-def _eligible(members: Sequence[Member], closing: Closing, program: Program) -> Mask:
+def _eligible(members: Sequence[RoundMember], closing: Closing, program: Program) -> Mask:
     return competing(members, closing) & program.approves(np.nan_to_num(scores_of(members)))
 
 
@@ -68,7 +68,7 @@ class RoundResult(NamedTuple):
 
     closed: ClosedRound
     accepted: int
-    rejected: list[Member]
+    rejected: list[RoundMember]
 
 
 def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> RoundResult:
@@ -103,7 +103,9 @@ def result_of(rounds: ProgramRounds, closing: Closing, bundle: ModelBundle) -> R
     return RoundResult(closed, int(accepted.sum()), rejected)
 
 
-def too_early(rounds: ProgramRounds, closing: Closing, members: Sequence[Member], bundle: ModelBundle) -> EarlyReturns:
+def too_early(
+    rounds: ProgramRounds, closing: Closing, members: Sequence[RoundMember], bundle: ModelBundle
+) -> EarlyReturns:
     """The promises with which members have come back too early, by member: they have reached the promised score, and no
     place, and none was promised for this round. These promises stay open."""
     found: dict[str, PromisedScore] = {}
@@ -117,7 +119,7 @@ def too_early(rounds: ProgramRounds, closing: Closing, members: Sequence[Member]
     return found
 
 
-def second_applications(members: Sequence[Member]) -> tuple[str, ...]:
+def second_applications(members: Sequence[RoundMember]) -> tuple[str, ...]:
     """The names of those whose applicant has an earlier application among the members that have a score."""
     second, applicants = list[str](), set[str]()
     for member, has_score in zip(members, (~np.isnan(scores_of(members))).tolist(), strict=True):

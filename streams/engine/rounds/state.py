@@ -24,7 +24,7 @@ from .ranking import NO_CUT, Cut
 Array = NDArray[np.float64]
 
 
-class Member(Struct, gc=False):
+class RoundMember(Struct, gc=False):
     """An application that waits for its round, which is number ``from_round`` at the earliest.
 
     ``score`` is None until the round is being closed, and NaN where the model cannot score the features.
@@ -46,10 +46,10 @@ class Member(Struct, gc=False):
         return self.time_ms, self.name
 
 
-def member_of(case: Case) -> Member:
+def member_of(case: Case) -> RoundMember:
     """The member that a case in a round is."""
     applicant, previous, decided = case.applicant, case.previous, (case.approved, case.decided_ms)
-    return Member(case.key.application, case.time_ms, applicant, previous, case.from_round, case.score, *decided)
+    return RoundMember(case.key.application, case.time_ms, applicant, previous, case.from_round, case.score, *decided)
 
 
 class Phase(IntEnum):
@@ -165,9 +165,9 @@ class ProgramRounds(UnfinishedState, array_like=True):
         self._put_under(program)
         difficulty = DifficultyPosterior(len(program.spec.features), self.capacity.beta)
         self.learners = Learners(program.round_goal(), difficulty, DriftDetector(), DriftDetector())
-        self.pool: dict[str, Member] = {}
+        self.pool: dict[str, RoundMember] = {}
         self.promised_scores = PromisedScores()
-        self.members: list[Member] = []
+        self.members: list[RoundMember] = []
 
     def restore(self, stored: StoredProgram) -> None:
         """Continue with those who wait, the promises, and what was learned."""
@@ -225,7 +225,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
         """When the earliest round ends, or has ended, that is expected and not closed: all others end later."""
         return min(self.due, default=None) if self.closing is None else self.closing.end_ms
 
-    def promise_of(self, member: Member) -> PromisedScore | None:
+    def promise_of(self, member: RoundMember) -> PromisedScore | None:
         """The promise that a member comes back with."""
         return self.promised_scores.of_applicant(member.applicant, member.time_ms)
 
@@ -245,20 +245,20 @@ class ProgramRounds(UnfinishedState, array_like=True):
         self.closing = Closing(number, end_ms, self.capacity.places if places is None else places)
         self.members = self.members_of(self.closing)
 
-    def members_of(self, closing: Closing) -> list[Member]:
+    def members_of(self, closing: Closing) -> list[RoundMember]:
         """The members of a round, in the order in which they are answered.
 
         Where another system decides, those that it has decided by the end of the round.
         """
         external = self.program.spec.decisions == "external"
 
-        def belongs(member: Member) -> bool:
+        def belongs(member: RoundMember) -> bool:
             at_ms = member.decided_ms if external else member.time_ms
             return at_ms is not None and at_ms <= closing.end_ms and member.from_round <= closing.number
 
         return sorted(filter(belongs, self.pool.values()), key=lambda member: member.order)
 
-    def drop(self, members: Collection[Member]) -> None:
+    def drop(self, members: Collection[RoundMember]) -> None:
         """These members need nothing more."""
         names = {member.name for member in members}
         self.members = [member for member in self.members if member.name not in names]

@@ -17,7 +17,7 @@ from ...journal.entries import Entry
 from ...programs.program import Program
 from ..contract import Handler
 from ..fold import Fold
-from ..picks.population import Population
+from ..picks.population import PickedPopulation
 from ..shards import Shard
 from .evidence import SharedEvidence, learn, packed, unpacked
 
@@ -97,6 +97,6 @@ def _learn(evidence: State, shards: Iterable[Shard], fold: Fold) -> None:
 
 def _preferences(shard: Shard, fold: Fold) -> Preferences | None:
     """The preferences of a shard's people, to change them; None where none of them has picked anything."""
-    if fold.state.get(Population, *shard.key) is None:
+    if fold.state.get(PickedPopulation, *shard.key) is None:
         return None
-    return fold.change(Population, shard.program, shard.number).preferences
+    return fold.change(PickedPopulation, shard.program, shard.number).preferences

@@ -15,7 +15,7 @@ _ID_CHARACTERS = 8
 """The first characters of a member's id, which no other member of a machine has by chance."""
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """A worker of the group, and the partitions (topic, number) that are assigned to it.
 
     It is named by its group instance id; else by its machine's address, and the beginning of the id that the group gave
@@ -26,7 +26,7 @@ class Member(NamedTuple):
     partitions: frozenset[tuple[str, int]]
 
 
-def members(options: KafkaOptions) -> list[Member]:
+def members(options: KafkaOptions) -> list[GroupMember]:
     """The members of the group by name; none where the broker does not tell.
 
     Raise ``BrokerError`` when Kafka does not answer, or does not let this user know of the group.
@@ -43,7 +43,8 @@ def members(options: KafkaOptions) -> list[Member]:
             raise may_not(options, "DESCRIBE", f"group {options.group}") from error
         raise unreachable(options, error.args[0].str()) from error
     found = (
-        Member(_name(one), frozenset((at.topic, at.partition) for at in _assigned(one))) for one in described.members
+        GroupMember(_name(one), frozenset((at.topic, at.partition) for at in _assigned(one)))
+        for one in described.members
     )
     return sorted(found, key=lambda member: member.name)
 

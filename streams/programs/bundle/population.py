@@ -22,7 +22,7 @@ LARGEST_SIZE = 1000
 NUMBERS: frozenset[FeatureType] = frozenset({"continuous", "integer"})
 
 
-class Population(Struct, frozen=True, forbid_unknown_fields=True):
+class KeptPopulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The quantiles of each number, evenly spaced, and how many people have each level of the other features."""
 
     numbers: dict[str, list[int | float]]
@@ -42,7 +42,7 @@ class Population(Struct, frozen=True, forbid_unknown_fields=True):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def population_of(rows: Sequence[Mapping[str, Value]], types: Mapping[str, FeatureType]) -> Population:
+def population_of(rows: Sequence[Mapping[str, Value]], types: Mapping[str, FeatureType]) -> KeptPopulation:
     """The population that raw rows are a sample of."""
     size = len(rows)
     kept = [int((number + 0.5) * size / min(size, QUANTILES)) for number in range(min(size, QUANTILES))]
@@ -54,13 +54,13 @@ def population_of(rows: Sequence[Mapping[str, Value]], types: Mapping[str, Featu
             numbers[name] = [values[place] for place in kept]
         else:
             levels[name] = dict(sorted(Counter(str(row[name]) for row in rows).items()))
-    return Population(numbers, levels, min(size, LARGEST_SIZE))
+    return KeptPopulation(numbers, levels, min(size, LARGEST_SIZE))
 
 
 def read_population(content: bytes, types: Mapping[str, FeatureType]) -> list[dict[str, Value]]:
     """The rows of a population's file, features in the order of ``types``. Raises ValueError for another file."""
     try:
-        population = msgspec.json.decode(content, type=Population)
+        population = msgspec.json.decode(content, type=KeptPopulation)
     except JSON_ERRORS as error:
         raise ValueError(f"not a population: {error}") from None
     for name, kind in types.items():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ....agents.fitted_trees.forests import Forest
 from ....agents.trees import TreeSum, check_trees, digits_in
 from ....schemas.encoding import FeatureCodec
-from ..models.scoring import DecisionModel, Layer, Logistic, Perceptron, scorer
+from ..models.scoring import DecisionModel, Layer, LogisticLayer, Perceptron, scorer
 from ..onnx.score import OnnxScore
 from .model_files import packed, unpacked
 
@@ -90,8 +90,8 @@ def load_retrains(
 
 
 def _arrays(models: Sequence[DecisionModel]) -> Arrays:
-    if all(isinstance(model, Logistic | Perceptron) for model in models):
-        return _of_layers([model for model in models if isinstance(model, Logistic | Perceptron)])
+    if all(isinstance(model, LogisticLayer | Perceptron) for model in models):
+        return _of_layers([model for model in models if isinstance(model, LogisticLayer | Perceptron)])
     if all(isinstance(model, TreeSum) for model in models):
         return _of_trees([model for model in models if isinstance(model, TreeSum)])
     from ..onnx.model import OnnxModel
@@ -102,8 +102,8 @@ def _arrays(models: Sequence[DecisionModel]) -> Arrays:
     raise ValueError(f"the retrains are of the kinds {kinds}; one file holds one of layers, trees or ONNX")
 
 
-def _of_layers(models: Sequence[Logistic | Perceptron]) -> Arrays:
-    layers = [[_layer(model)] if isinstance(model, Logistic) else model.layers for model in models]
+def _of_layers(models: Sequence[LogisticLayer | Perceptron]) -> Arrays:
+    layers = [[_layer(model)] if isinstance(model, LogisticLayer) else model.layers for model in models]
     if len({tuple(weights.shape for weights, _ in each) for each in layers}) != 1:
         raise ValueError("the retrains have layers of different shapes")
     activations = {model.activation for model in models if isinstance(model, Perceptron)} or {"identity"}
@@ -116,7 +116,7 @@ def _of_layers(models: Sequence[Logistic | Perceptron]) -> Arrays:
     return arrays
 
 
-def _layer(model: Logistic) -> Layer:
+def _layer(model: LogisticLayer) -> Layer:
     return model.score.weights[:, np.newaxis], np.array([model.score.bias])
 
 
@@ -132,7 +132,7 @@ def _loaded_layers(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
     for number in range(len(arrays[names[0]])):
         layers = [(arrays[weights][number], arrays[bias][number]) for weights, bias in pairs]
         one = len(layers) == 1
-        yield Logistic(*layers[0], columns) if one else Perceptron(layers, str(activation), columns)
+        yield LogisticLayer(*layers[0], columns) if one else Perceptron(layers, str(activation), columns)
 
 
 def _of_trees(models: Sequence[TreeSum]) -> Arrays:

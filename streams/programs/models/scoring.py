@@ -67,7 +67,7 @@ def splits_of(model: DecisionModel, columns: int) -> Splits | None:
     return model.splits(columns) if isinstance(model, Forest | TreeSum) else None
 
 
-class Logistic:
+class LogisticLayer:
     """One layer of one unit, weights (columns, 1) and bias (1,); ``score`` gives the probability of class 1."""
 
     def __init__(self, weights: Floats, bias: Floats, columns: int) -> None:
@@ -111,9 +111,9 @@ class Perceptron:
         return _sigmoid(_affine(hidden, *self.layers[-1])[:, 0])
 
 
-def _logistic(estimator: Any, columns: int) -> Logistic:
+def _logistic(estimator: Any, columns: int) -> LogisticLayer:
     """A fitted binary ``LogisticRegression``."""
-    return Logistic(estimator.coef_.T, estimator.intercept_, columns)
+    return LogisticLayer(estimator.coef_.T, estimator.intercept_, columns)
 
 
 def _perceptron(estimator: Any, columns: int) -> Perceptron:

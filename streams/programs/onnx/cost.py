@@ -51,7 +51,7 @@ _BY_ELEMENT = frozenset(
 """Operators that go through their elements once. Of any other, not even its kind of work is taken for granted."""
 
 
-class Cost(NamedTuple):
+class CallCost(NamedTuple):
     """The memory in bytes and the operations of a call."""
 
     bytes: int
@@ -71,7 +71,7 @@ def check_cost(model: ModelProto, inputs: Mapping[str, Shape], rows: int, texts:
         raise ValueError(f"scoring {rows} rows takes up to {cost.operations} operations, the limit is {most}")
 
 
-def cost_of(model: ModelProto, inputs: Mapping[str, Shape], texts: Sequence[str]) -> Cost:
+def cost_of(model: ModelProto, inputs: Mapping[str, Shape], texts: Sequence[str]) -> CallCost:
     """What one call takes. Raises ValueError where a shape depends on values."""
     values = inferred_shapes(model, inputs)
     text_bytes = _TEXT_BYTES + max([_longest_text(model.graph), *(len(text.encode()) for text in texts)])
@@ -98,30 +98,30 @@ class _Sizes:
         return value.size * (max(_TEXT, self._text_bytes) if is_text else _ELEMENT)
 
 
-def _graph_cost(graph: GraphProto, values: Mapping[str, Value], sizes: _Sizes) -> Cost:
+def _graph_cost(graph: GraphProto, values: Mapping[str, Value], sizes: _Sizes) -> CallCost:
     costs = [_node_cost(node, values, sizes) for node in graph.node]
-    return Cost(sum(cost.bytes for cost in costs), sum(cost.operations for cost in costs))
+    return CallCost(sum(cost.bytes for cost in costs), sum(cost.operations for cost in costs))
 
 
-def _node_cost(node: NodeProto, values: Mapping[str, Value], sizes: _Sizes) -> Cost:
+def _node_cost(node: NodeProto, values: Mapping[str, Value], sizes: _Sizes) -> CallCost:
     if node.op_type == "StringConcat":
         raise ValueError("operator StringConcat makes texts of any length: export the model without it")
     taken = [values[name] for name in node.input if name in values]
     made = [values[name] for name in node.output if name]
     memory, operations = sum(map(sizes.bytes, made)), _NODE + sum(map(sizes.operations, made))
     if node.op_type in _PRODUCTS:
-        return Cost(memory, operations + _product(node, taken, made))
+        return CallCost(memory, operations + _product(node, taken, made))
     operations += sum(map(sizes.operations, taken))
     if node.domain == ML:
-        return Cost(memory, operations + _rows(taken) * _ml_operations(node))
+        return CallCost(memory, operations + _rows(taken) * _ml_operations(node))
     if node.op_type not in _BY_ELEMENT:
         # No more than every element of each input with every other, for every element that is made.
         most = math.prod(max(1, value.size) for value in taken) * max(1, sum(value.size for value in made)) ** 2
-        return Cost(memory + most * _WIDEST_ELEMENT, operations + most)
+        return CallCost(memory + most * _WIDEST_ELEMENT, operations + most)
     for inner in inner_graphs(node):
         cost = _graph_cost(inner, values, sizes)
         memory, operations = memory + cost.bytes, operations + _repeats(node, values) * cost.operations
-    return Cost(memory, operations)
+    return CallCost(memory, operations)
 
 
 def _repeats(node: NodeProto, values: Mapping[str, Value]) -> int:

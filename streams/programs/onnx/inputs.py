@@ -61,7 +61,7 @@ class Matrix(NamedTuple):
         return {self.name: np.ascontiguousarray(rows, dtype=self.dtype)}
 
 
-class Column(NamedTuple):
+class InputColumn(NamedTuple):
     """One input of ``dimensions`` 1 or 2, with the raw values of a feature; ``table`` holds its texts by their code."""
 
     name: str
@@ -78,7 +78,7 @@ class Column(NamedTuple):
 class RawFeatures:
     """One input a feature, by the features' positions in the spec."""
 
-    def __init__(self, columns: Mapping[int, Column], codec: FeatureCodec, one_by_one: bool) -> None:
+    def __init__(self, columns: Mapping[int, InputColumn], codec: FeatureCodec, one_by_one: bool) -> None:
         self._columns, self._codec, self._one_by_one = columns, codec, one_by_one
 
     @property
@@ -189,7 +189,7 @@ def _is_of_texts(feature: Feature) -> bool:
     return feature.categories is not None and numbers_in(feature.categories) is None
 
 
-def _column(entry: ValueInfoProto, feature: Feature) -> Column:
+def _column(entry: ValueInfoProto, feature: Feature) -> InputColumn:
     dtype, shape = _type(entry)
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] not in (None, 1)):
         raise ValueError(f"input {entry.name} has more than one value a row; a feature is one, of shape (n, 1)")
@@ -198,11 +198,11 @@ def _column(entry: ValueInfoProto, feature: Feature) -> Column:
     if dtype == TRUTH and feature.type == "integer" and feature.bounds == (0, 1):
         allowed = (*allowed, TRUTH)
     if texts is None and dtype in allowed:
-        return Column(entry.name, dtype, len(shape), None)
+        return InputColumn(entry.name, dtype, len(shape), None)
     if texts is not None:
         table = _table(texts, dtype)
         if table is not None:
-            return Column(entry.name, dtype, len(shape), table)
+            return InputColumn(entry.name, dtype, len(shape), table)
     raise ValueError(f"input {entry.name} takes {_called(dtype)}, feature {feature.name} of the spec is {feature.type}")
 
 

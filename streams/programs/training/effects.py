@@ -31,7 +31,7 @@ from ...errors import UsageError
 from ..bundle.manifest import FittedEffect, FittedSlope
 from ..bundle.measured import Doubts
 from ..effects import effect_name, share
-from .strata import FEWEST, Groups, Strata, are_apart, least_squares, strata_of_child
+from .strata import FEWEST, FittedStrata, Groups, are_apart, least_squares, strata_of_child
 
 Indices = NDArray[np.intp]
 
@@ -118,7 +118,7 @@ def _groups(spec: ProgramSpec, table: Table, rows: Indices) -> Mapping[str, Grou
     return groups
 
 
-def _told(effect: Effect, slope: FittedSlope, place: int = 0, strata: Strata | None = None) -> FittedEffect:
+def _told(effect: Effect, slope: FittedSlope, place: int = 0, strata: FittedStrata | None = None) -> FittedEffect:
     """An effect as it was fitted, whose parent is at this place; a deviation of the spec counts."""
 
     def kept(fitted: FittedSlope) -> FittedSlope:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..bundle.measured import EqualMargin
-from .kept_aside import MARGINS, Offer, Trial
+from .kept_aside import MARGINS, CheapestOptions, SplitTrial
 from .margin import LEAST_SERVED
 
 
-def equal_margin(trials: Sequence[Trial]) -> EqualMargin | None:
+def equal_margin(trials: Sequence[SplitTrial]) -> EqualMargin | None:
     """The margin between two of ``MARGINS`` at which plain options are as valid as the promised ones.
 
     None where no margin is, or the one that is leaves less than nine of ten people with an option.
@@ -31,16 +31,16 @@ def equal_margin(trials: Sequence[Trial]) -> EqualMargin | None:
     return None
 
 
-def _served(offers: Sequence[Offer]) -> int:
+def _served(offers: Sequence[CheapestOptions]) -> int:
     return sum(len(offer.people) for offer in offers)
 
 
-def _accepted(offers: Sequence[Offer]) -> float:
+def _accepted(offers: Sequence[CheapestOptions]) -> float:
     """The mean over the trials, each of which counts the same."""
     return float(np.mean([offer.accepted.mean() for offer in offers if len(offer.people)]))
 
 
-def _relative_cost(offers: Sequence[Offer], promised: Sequence[Offer]) -> float:
+def _relative_cost(offers: Sequence[CheapestOptions], promised: Sequence[CheapestOptions]) -> float:
     """The cost of plain options as a share of that of promised ones, of the people who have both."""
     plain, paid = 0.0, 0.0
     for one, other in zip(offers, promised, strict=True):

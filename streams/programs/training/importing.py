@@ -32,7 +32,7 @@ from .fitting import fit
 from .goal_policy import read_goal_policy
 from .imported_model import Importer
 from .margin import Tell, retrained
-from .resampled import Samples
+from .resampled import ModelSamples
 from .retrains import RETRAINS, check_number
 from .split import Split, labelled
 from .train import ESTIMATORS
@@ -109,7 +109,7 @@ def read_model(
     order = random.permutation(len(table.rows))
     helping, held_out = np.split(order, [round(HELPING * len(order))])
 
-    def refit(_: Samples | None) -> Sequence[Score]:
+    def refit(_: ModelSamples | None) -> Sequence[Score]:
         return surrogates(model.score(table.X), codec.readable(table.X), table.labels, random, tell)
 
     return Trained(
@@ -122,7 +122,7 @@ def read_model(
         Split(order, helping, held_out, order, np.arange(len(order)), order),
         seed,
         refit,
-        partial(Samples.given, loaded.spec, model, again),
+        partial(ModelSamples.given, loaded.spec, model, again),
     )
 
 

@@ -64,7 +64,7 @@ class Split(NamedTuple):
     aside: Indices
 
 
-class Offer(NamedTuple):
+class CheapestOptions(NamedTuple):
     """The cheapest option of each person who has one: the person's number, its cost, and the share of the models of
     the rows kept aside that accept it; all (n,)."""
 
@@ -73,7 +73,7 @@ class Offer(NamedTuple):
     accepted: Floats
 
 
-class Trial(NamedTuple):
+class SplitTrial(NamedTuple):
     """The verdicts on the options of a program of one split.
 
     ``certified`` (n,) is how many certifying retrains accept each option, ``accepted`` (n,) the share of the ``models``
@@ -84,12 +84,12 @@ class Trial(NamedTuple):
     certified: Indices
     accepted: Floats
     models: int
-    promised: Offer
-    plain: Sequence[Offer]
+    promised: CheapestOptions
+    plain: Sequence[CheapestOptions]
 
 
 @dataclass(frozen=True)
-class Training:
+class RepeatedTraining:
     """A training to repeat on parts of the rows: a kind of estimator, with ``retrains`` models of resamples."""
 
     codec: FeatureCodec
@@ -142,7 +142,9 @@ def cuts(dates: Floats, labels: NDArray[np.int64], random: np.random.RandomState
     return splits
 
 
-def trials(training: Training, splits: Iterable[Split], random: np.random.RandomState) -> Iterator[Trial | None]:
+def trials(
+    training: RepeatedTraining, splits: Iterable[Split], random: np.random.RandomState
+) -> Iterator[SplitTrial | None]:
     """The trial of each split; None where it has nobody with an option.
 
     Raises ``ValueError`` where a label has too few rows.
@@ -151,7 +153,7 @@ def trials(training: Training, splits: Iterable[Split], random: np.random.Random
         yield _trial(training, split, random)
 
 
-def _trial(training: Training, split: Split, random: np.random.RandomState) -> Trial | None:
+def _trial(training: RepeatedTraining, split: Split, random: np.random.RandomState) -> SplitTrial | None:
     codec, table, spec = training.codec, training.table, training.codec.spec
     X, labels = table.X, table.labels
     own, rest = _part(labels, split.own, len(split.own) // 2, random)
@@ -179,23 +181,23 @@ def _trial(training: Training, split: Split, random: np.random.RandomState) -> T
 
 def _asked(
     spec: ProgramSpec, unsaved: UnsavedProgram, promise: Certified, people: Floats, others: Sequence[Score]
-) -> Trial | None:
+) -> SplitTrial | None:
     """Show the options of people (n, D) to other models."""
     score, required = score_of_options(unsaved.score), unsaved.threshold
 
     def proposed(under: Score, margin: float) -> Proposals:
         return unsaved.under(under, goal_of(spec, margin)).propose(people)
 
-    def cheapest(proposals: Proposals) -> Offer:
+    def cheapest(proposals: Proposals) -> CheapestOptions:
         whose, targets = unsaved.best_options(proposals, people, 1)
         costs = unsaved.objective.costs(targets, people, whose)
-        return Offer(whose, costs, accepting(targets, others, required))
+        return CheapestOptions(whose, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
     if not len(promised.people):
         return None
     _, targets = unsaved.best_options(promised, people, spec.policy.options)
-    return Trial(
+    return SplitTrial(
         promise.certified(targets, required),
         accepting(targets, others, required),
         len(others),
@@ -204,7 +206,7 @@ def _asked(
     )
 
 
-def _fitted(training: Training, rows: Indices, random: np.random.RandomState) -> Any:
+def _fitted(training: RepeatedTraining, rows: Indices, random: np.random.RandomState) -> Any:
     estimator = seeded(clone(training.estimator), random.randint(2**31 - 1))
     return fit(estimator, training.readable[rows], training.table.labels[rows])
 

@@ -21,7 +21,7 @@ JUDGES = 6
 """Models that are asked about options; no option was chosen by them."""
 
 
-class Samples(NamedTuple):
+class ModelSamples(NamedTuple):
     """A model, and models of other samples of the data.
 
     ``retrains`` are to stand beside it. Options may be chosen by ``choosing``, and are judged by ``judges``.
@@ -37,7 +37,7 @@ class Samples(NamedTuple):
         return [score_of_options(judge.score) for judge in self.judges]
 
     @classmethod
-    def given(cls, spec: ProgramSpec, model: DecisionModel, retrains: Sequence[DecisionModel]) -> Samples:
+    def given(cls, spec: ProgramSpec, model: DecisionModel, retrains: Sequence[DecisionModel]) -> ModelSamples:
         """Those of a model that cannot be fitted again, with the retrains that came with it.
 
         Where its options should last under all of these, none is left to judge.
@@ -60,7 +60,7 @@ class Resampled(NamedTuple):
     random: np.random.RandomState
     judging: np.random.RandomState
 
-    def samples(self, spec: ProgramSpec, model: DecisionModel, count: int, tell: Tell) -> Samples:
+    def samples(self, spec: ProgramSpec, model: DecisionModel, count: int, tell: Tell) -> ModelSamples:
         """The samples of a model beside which ``count`` retrains are to stand.
 
         Every second one of a promise's certifies its options, and may judge them here too. What lasts is not asked
@@ -68,15 +68,15 @@ class Resampled(NamedTuple):
         """
         retrains = self._retrains(spec, count, tell) if count else []
         if closes_rounds(spec):
-            return Samples(model, retrains, (), ())
+            return ModelSamples(model, retrains, (), ())
         if needs_retrains(spec):
-            return Samples.given(spec, model, retrains)
+            return ModelSamples.given(spec, model, retrains)
         # What is measured does not depend on how many retrains somebody has asked for.
         choosing = retrains if spec.policy.lasting is not None else []
         missing = 0 if choosing else JUDGES
         tell(f"fitting {missing + JUDGES} models on resamples of the data, to see how many options last")
         again = self._replace(random=self.judging)._fitted(missing + JUDGES, MOST_DRAWN)
-        return Samples(model, retrains, choosing or again[JUDGES:], again[:JUDGES])
+        return ModelSamples(model, retrains, choosing or again[JUDGES:], again[:JUDGES])
 
     def _retrains(self, spec: ProgramSpec, count: int, tell: Tell) -> list[DecisionModel]:
         needed = needs_retrains(spec)

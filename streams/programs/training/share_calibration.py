@@ -16,7 +16,7 @@ from ....agents.sigmoid import logit, sigmoid
 from ..bundle.manifest import IMPLIED, PromiseCalibration
 from ..bundle.measured import EqualMargin
 from .equal_margin import equal_margin
-from .kept_aside import Training, Trial, cuts, halvings, trials
+from .kept_aside import RepeatedTraining, SplitTrial, cuts, halvings, trials
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class ShareMeasurement(NamedTuple):
 
 
 def measure_share(
-    training: Training,
+    training: RepeatedTraining,
     dates: Floats | None,
     random: np.random.RandomState,
     tell: Callable[[str], None] = lambda _: None,
@@ -53,7 +53,7 @@ def measure_share(
     """
     labels = training.table.labels
     splits = list(halvings(labels, random) if dates is None else cuts(dates, labels, random))
-    results: list[Trial | None] = []
+    results: list[SplitTrial | None] = []
     for number, trial in enumerate(trials(training, splits, random), 1):
         tell(f"measured the promise on rows kept aside: {number} of {len(splits)} splits")
         results.append(trial)
@@ -85,7 +85,7 @@ class Stated(NamedTuple):
     bounds: Floats
 
 
-def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
+def stated(groups: Sequence[Sequence[SplitTrial]], certifying: int) -> Stated:
     """The shares and bounds by trials of programs with so many ``certifying`` retrains; each trial counts the same.
 
     The trials of one group err in opposite directions, as those of the two halves of the rows do: what one half has too
@@ -112,7 +112,7 @@ def stated(groups: Sequence[Sequence[Trial]], certifying: int) -> Stated:
     return Stated(shares, np.minimum(shares, bounds))
 
 
-def _missed(trial: Trial, shares: Floats) -> float:
+def _missed(trial: SplitTrial, shares: Floats) -> float:
     """The log odds by which 19 of 20 options of a trial miss their shares at most."""
     # By the rule of succession models that all reject are not beyond all odds.
     accepted = (trial.models * trial.accepted + 0.5) / (trial.models + 1.0)

@@ -40,7 +40,7 @@ class Groups(NamedTuple):
     names: Sequence[str]
 
 
-class Strata(NamedTuple):
+class FittedStrata(NamedTuple):
     """The groups by the feature ``by`` whose slopes differ: for each the slopes of the parents, in their order."""
 
     by: str
@@ -60,7 +60,9 @@ class _Fit(NamedTuple):
         return self.y - self.x @ slopes
 
 
-def strata_of_child(x: Floats, y: Floats, slopes: Floats, features: Mapping[str, Groups], tests: int) -> Strata | None:
+def strata_of_child(
+    x: Floats, y: Floats, slopes: Floats, features: Mapping[str, Groups], tests: int
+) -> FittedStrata | None:
     """The groups in which slopes differ, of centred numbers of the parents (n, p) and the child (n,), or None.
 
     Asked is each of some features, by Cochran's Q, and how far its groups are from the ``slopes`` (p,) of all. Of those
@@ -91,7 +93,7 @@ def strata_of_child(x: Floats, y: Floats, slopes: Floats, features: Mapping[str,
     if not found:
         return None
     by = min(found, key=lambda name: found[name][0])
-    return Strata(by, found[by][1])
+    return FittedStrata(by, found[by][1])
 
 
 def _fits(x: Floats, y: Floats, of_all: Floats, groups: Groups) -> Iterator[tuple[int, _Fit]]:

@@ -35,9 +35,9 @@ from .dates import read_dates
 from .first_bounds import in_first_bounds
 from .fitting import fit
 from .goal_policy import read_goal_policy
-from .kept_aside import Training
+from .kept_aside import RepeatedTraining
 from .margin import retrained
-from .resampled import Resampled, Samples
+from .resampled import ModelSamples, Resampled
 from .retrains import check_dates, states_share, wanted_retrains
 from .share_calibration import ShareMeasurement, measure_share
 from .split import Split, labelled
@@ -129,7 +129,7 @@ def fit_model(
     model = scorer(fitted, codec.dimension)
     rows = Resampled(fitted, X, table.labels, len(own), random, np.random.RandomState([seed, 1]))
 
-    def refit(samples: Samples | None) -> Sequence[Score]:
+    def refit(samples: ModelSamples | None) -> Sequence[Score]:
         if samples is not None and loaded.spec.policy.objective != "cost":
             return samples.judge_scores()
         return retrained(fitted, X[split.unseen], table.labels[split.unseen], random, tell)
@@ -145,14 +145,14 @@ def fit_model(
         seed,
         refit,
         partial(rows.samples, loaded.spec, model, retrains, tell),
-        partial(_measured_share, csv, Training(codec, table, fitted, retrains), known, random, tell),
+        partial(_measured_share, csv, RepeatedTraining(codec, table, fitted, retrains), known, random, tell),
         training_rows=len(own),
     )
 
 
 def _measured_share(
     csv: Path,
-    training: Training,
+    training: RepeatedTraining,
     dates: Floats | None,
     random: np.random.RandomState,
     tell: Callable[[str], None],

@@ -28,7 +28,7 @@ from .improvement import fit_improvement
 from .instances import usable_rows
 from .margin import WantedMargin, wanted_margin
 from .others import others_beside, population_rows, with_rejected
-from .resampled import Samples
+from .resampled import ModelSamples
 from .sample import Sample
 from .share_calibration import ShareMeasurement
 from .split import Split
@@ -53,8 +53,8 @@ class Trained:
     estimator: Any
     split: Split
     seed: int
-    refit: Callable[[Samples | None], Sequence[Score]]
-    resample: Callable[[], Samples]
+    refit: Callable[[ModelSamples | None], Sequence[Score]]
+    resample: Callable[[], ModelSamples]
     measure_share: Callable[[], ShareMeasurement] = lambda: ShareMeasurement(UNSET, None)
     version: Callable[[ShareMeasurement], str] = lambda _: "unnamed"
     goal_policy: bytes | None = None
@@ -102,7 +102,7 @@ class Trained:
             return fit_improvement(self.spec, table.X[rows], table.labels[rows], self.seed, others)
 
     @cached_property
-    def samples(self) -> Samples:
+    def samples(self) -> ModelSamples:
         """Models of other samples of the rows."""
         return self.resample()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onward.agents.choices import BwOUCB, Choice, Pull
-from onward.agents.choices.components.regression_forest import Forest
+from onward.agents.choices.components.regression_forest import OnlineForest
 from onward.agents.options import Options
 from onward.tests.support.reference_worlds import REFERENCE, WINDOW, World, load_world
 
@@ -53,7 +53,7 @@ def test_the_updated_forest_predicts_as_a_refitted_one(data_set: str) -> None:
     world = load_world(data_set, 0)
     kept = BwOUCB(world.points, WINDOW)
     play(world, kept, 400)
-    fitted = [Forest(kept.trees, kept.memory, kept.bag) for _ in range(2)]
+    fitted = [OnlineForest(kept.trees, kept.memory, kept.bag) for _ in range(2)]
     for number, forest in enumerate(fitted):
         for tree in range(kept.trees):
             forest.regrow(tree, kept._rows, np.random.default_rng([number, tree]))

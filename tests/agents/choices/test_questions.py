@@ -25,7 +25,7 @@ from onward.agents.costs import Lesson
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.particles import UNSURE, GivenAnswer, Particles
 from onward.agents.costs.plan_costs import PlanCosts, Pool
-from onward.agents.costs.responses import Logistic, Noiseless, Response
+from onward.agents.costs.responses import LogisticResponse, Noiseless, Response
 from onward.benchmarks.elicitation.utility import expected_utility_of_selection
 
 FEATURES, PLANS = 5, 9
@@ -238,7 +238,7 @@ class Kinds:
 
 
 @quickly
-@given(seed=st.integers(0, 2**32), response=st.sampled_from([Noiseless(), Logistic()]))
+@given(seed=st.integers(0, 2**32), response=st.sampled_from([Noiseless(), LogisticResponse()]))
 def test_a_plan_that_helps_less_counts_as_dearer(seed: int, response: Response) -> None:
     case, plain = Case(seed), Case(seed)
     shortfall = np.random.default_rng(seed).exponential(4.0, PLANS)
@@ -254,7 +254,7 @@ def test_a_plan_that_helps_less_counts_as_dearer(seed: int, response: Response) 
 @quickly
 @given(
     seed=st.integers(0, 2**32),
-    response=st.sampled_from([Noiseless(), Logistic()]),
+    response=st.sampled_from([Noiseless(), LogisticResponse()]),
     cap=st.sampled_from([4.0, math.inf]),
 )
 def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after_each_answer(
@@ -324,7 +324,7 @@ class Samples:
 
 
 @quickly
-@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, Logistic]), told=st.integers(1, 4))
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, LogisticResponse]), told=st.integers(1, 4))
 def test_the_regret_that_is_told_is_the_mean_of_those_that_picks_let_see(
     seed: int, kind: type[Response], told: int
 ) -> None:
@@ -339,7 +339,7 @@ def test_the_regret_that_is_told_is_the_mean_of_those_that_picks_let_see(
 
 
 @quickly
-@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, Logistic]))
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from([Noiseless, LogisticResponse]))
 def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Response]) -> None:
     case, response = Case(seed), kind()
     prior = Samples(np.random.default_rng(seed).uniform(1.0, 20.0, (40, FEATURES)))
@@ -359,7 +359,7 @@ def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Re
 @seeds
 def test_no_question_is_asked_twice_of_people_who_remember(seed: int) -> None:
     case = Case(seed)
-    interview = case.interview(EAGER._replace(repeats=False), Logistic(temperature=0.1))
+    interview = case.interview(EAGER._replace(repeats=False), LogisticResponse(temperature=0.1))
     asked = [belief.question for belief in interview.course(case.answers(interview)) if belief.question]
     assert len(asked) == len(set(asked))
 
@@ -373,7 +373,7 @@ def test_an_answer_that_fits_no_question_is_refused(answers: list[int], line: st
         Case(3).interview().after(answers)
 
 
-@pytest.mark.parametrize("response", [Noiseless(), Logistic()])
+@pytest.mark.parametrize("response", [Noiseless(), LogisticResponse()])
 def test_contradicting_answers_still_lead_to_a_recommendation(response: Response) -> None:
     interview = Case(7).interview(EAGER._replace(questions=8), response)
     answers: list[int] = []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.particles import GivenAnswer, Particles
 from onward.agents.costs.plan_costs import PlanCosts
-from onward.agents.costs.responses import Logistic, Noiseless, Response
+from onward.agents.costs.responses import LogisticResponse, Noiseless, Response
 
 GRID = np.linspace(-30.0, 40.0, 20_001)
 
@@ -43,7 +43,7 @@ def exact(answers: list[GivenAnswer], response: Response) -> tuple[np.ndarray, n
     return density.sum(axis=1), density.sum(axis=0)
 
 
-@pytest.mark.parametrize("response", [Noiseless(), Logistic()])
+@pytest.mark.parametrize("response", [Noiseless(), LogisticResponse()])
 @pytest.mark.parametrize("picks", [[0], [1], [1, 0], [1, 1, 0, 1], [0, 1]])
 def test_answers_give_the_exact_posterior(response: Response, picks: list[int]) -> None:
     answers = [GivenAnswer(offered(price), pick) for price, pick in zip((2.0, 6.0, 3.0, 4.5), picks, strict=False)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onward.agents.goals import ClosedRound, Prospects
-from onward.agents.goals.capacity import Capacity
+from onward.agents.goals.capacity import CapacityGoal
 from onward.agents.goals.components.search import FINE_STEPS, STEPS
 from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.tests.agents.goals.limited_places import LimitedPlaces
@@ -33,7 +33,7 @@ def closed(number: int, places: int = 3) -> ClosedRound:
 @pytest.mark.parametrize("places", [3, 5, 7])
 def test_scarce_places_have_the_nominal_coverage_at_a_goal_far_above_the_newcomers(places):
     """Fixed draws. People may come to eight standard deviations above newcomers: the standard error is about 0.01."""
-    shares = LimitedPlaces(lambda number: places, reach=8.0).coverage(Capacity(0.95, 1), 400, seed=3)
+    shares = LimitedPlaces(lambda number: places, reach=8.0).coverage(CapacityGoal(0.95, 1), 400, seed=3)
     assert np.nanmean(shares[20:]) == pytest.approx(0.95, abs=0.03)
 
 
@@ -42,13 +42,13 @@ def test_scarce_places_have_the_nominal_coverage_at_a_goal_far_above_the_newcome
 def test_after_another_number_of_places_the_coverage_comes_back(before, after, announced):
     """Fixed draws: eight programs, ten to thirty rounds after the change. The standard error is about 0.015."""
     rounds = LimitedPlaces(lambda number: before if number < 30 else after, reach=8.0, announced=announced)
-    shares = [rounds.coverage(Capacity(0.95, 1), 60, seed)[40:] for seed in range(8)]
+    shares = [rounds.coverage(CapacityGoal(0.95, 1), 60, seed)[40:] for seed in range(8)]
     assert np.nanmean(shares) > 0.91
 
 
 def test_places_that_alternate_without_notice_have_the_coverage_on_average():
     """Fixed draws. A round with four places follows one with nine: the standard error is about 0.01."""
-    shares = LimitedPlaces(lambda number: (9, 4)[number % 2], reach=8.0).coverage(Capacity(0.95, 1), 300, seed=1)
+    shares = LimitedPlaces(lambda number: (9, 4)[number % 2], reach=8.0).coverage(CapacityGoal(0.95, 1), 300, seed=1)
     assert np.nanmean(shares[20:]) == pytest.approx(0.95, abs=0.03)
 
 
@@ -63,7 +63,7 @@ def test_pauses_and_seasons_have_the_nominal_coverage_after_the_first_one(places
     rounds = LimitedPlaces(lambda number: places[number % len(places)], announced=announced, late=0.1)
     shares = []
     for seed in range(8):
-        goal = Capacity(0.95, horizon)
+        goal = CapacityGoal(0.95, horizon)
         if not announced:
             goal.repeat_places(len(places))
         shares.append(rounds.coverage(goal, 80, seed)[len(places) :])
@@ -71,7 +71,7 @@ def test_pauses_and_seasons_have_the_nominal_coverage_after_the_first_one(places
 
 
 def test_a_long_pause_of_a_large_program_takes_no_more_memory_than_its_newcomers():
-    goal = Capacity(0.95, 1)
+    goal = CapacityGoal(0.95, 1)
     goal.observe(replace(closed(0), newcomers=np.random.default_rng(0).random(50_000)))
     chance = np.full((100, len(goal.candidates)), 0.5)
     tracemalloc.start()
@@ -83,7 +83,7 @@ def test_a_long_pause_of_a_large_program_takes_no_more_memory_than_its_newcomers
 
 def after(places: list[int], announced: int | None = None, newcomers: list[int] | None = None) -> float:
     """The goal after rounds with so many places, of so many newcomers where they are not always ten."""
-    goal = Capacity(0.95, 1, offset=False)
+    goal = CapacityGoal(0.95, 1, offset=False)
     for number, count in enumerate(places):
         one = closed(number, max(count, 1))
         people = 10 if newcomers is None else newcomers[number]
@@ -116,7 +116,7 @@ def test_newcomers_count_by_their_mean_number_also_where_it_is_a_part_of_a_perso
 
 @pytest.mark.parametrize("jump", [5.0, -5.0])
 def test_better_or_worse_newcomers_move_the_search_in_the_round_in_which_they_come(jump):
-    goal = Capacity(0.95, 1)
+    goal = CapacityGoal(0.95, 1)
     for number in range(20):
         goal.observe(closed(number))
         before = bounded_logit(
@@ -132,7 +132,7 @@ def test_scores_on_another_scale_have_the_same_goals_on_that_scale(scale, centre
 
     def goals(scale: float, centre: float) -> np.ndarray:
         found, rounds = [], LimitedPlaces(lambda number: 6, centre=lambda number: centre, scale=scale)
-        goal = Capacity(0.95, 1)
+        goal = CapacityGoal(0.95, 1)
         aim = goal.aim
         goal.aim = lambda prospects: found.append(aim(prospects)) or found[-1]
         rounds.coverage(goal, 40, seed=2)
@@ -144,7 +144,7 @@ def test_scores_on_another_scale_have_the_same_goals_on_that_scale(scale, centre
 @pytest.mark.parametrize("highest", [0.8, 0.52, 0.3])
 def test_where_no_goal_in_reach_is_safe_the_goal_is_just_beyond_it(highest):
     """Twenty people can all come to the highest score that the model gives, and there is one place."""
-    goal = Capacity(0.95, 1, offset=False)
+    goal = CapacityGoal(0.95, 1, offset=False)
     for number in range(40):
         goal.observe(closed(number, places=1))
         aim = goal.aim(Prospects(np.tile(np.where(goal.candidates <= highest, 0.9, 0.0), (20, 1))))
@@ -152,7 +152,7 @@ def test_where_no_goal_in_reach_is_safe_the_goal_is_just_beyond_it(highest):
 
 
 def test_goals_come_down_again_from_scores_that_nobody_reaches_any_more():
-    goal = Capacity(0.95, 1, offset=False)
+    goal = CapacityGoal(0.95, 1, offset=False)
     scores = []
     for number in range(40):
         goal.observe(closed(number, places=1))
@@ -164,7 +164,7 @@ def test_goals_come_down_again_from_scores_that_nobody_reaches_any_more():
 
 
 def test_a_goal_that_all_are_sure_of_does_not_fall_away_where_there_are_places_for_all():
-    goal = Capacity(0.95, 1, offset=False)
+    goal = CapacityGoal(0.95, 1, offset=False)
     for number in range(40):
         goal.observe(closed(number))
         aim = goal.aim(Prospects(np.ones((8, len(STEPS))), places=(50,)))
@@ -174,7 +174,7 @@ def test_a_goal_that_all_are_sure_of_does_not_fall_away_where_there_are_places_f
 
 def test_a_sample_whose_people_stand_for_ten_has_the_goal_of_ten_times_as_many_people():
     def goals(people: int, weight: float) -> float:
-        goal = Capacity(0.95, 1, offset=False)
+        goal = CapacityGoal(0.95, 1, offset=False)
         goal.observe(closed(0))
         return goal.aim(
             Prospects(np.tile(bounded_sigmoid(1.0 - bounded_logit(goal.candidates)), (people, 1)), weight)
@@ -186,7 +186,7 @@ def test_a_sample_whose_people_stand_for_ten_has_the_goal_of_ten_times_as_many_p
 
 def test_success_is_expected_at_the_score_that_is_told_with_the_offset():
     """The offset asks for more than anybody reaches, so nobody comes back; that is no sign that people give up."""
-    goal = Capacity(0.95, 1)
+    goal = CapacityGoal(0.95, 1)
     for number in range(30):
         goal.observe(closed(number))
         goal.offset.theta[0] = 9.0
@@ -195,7 +195,7 @@ def test_success_is_expected_at_the_score_that_is_told_with_the_offset():
 
 
 def test_people_who_give_up_are_learned_where_the_predicted_score_is_told():
-    goal = Capacity(0.95, 1, offset=False)
+    goal = CapacityGoal(0.95, 1, offset=False)
     for number in range(30):
         goal.observe(closed(number))
         goal.aim(Prospects(np.full((8, len(STEPS)), 0.5)))
@@ -206,7 +206,7 @@ def test_people_who_give_up_are_learned_where_the_predicted_score_is_told():
 def test_the_coverage_is_kept_where_people_give_up_or_come_late(stay, late, offset):
     """Fixed draws. The predictions say that all come back in the next round: the standard error is about 0.01."""
     rounds = LimitedPlaces(lambda number: 6, reach=3.0, stay=stay, late=late)
-    shares = rounds.coverage(Capacity(0.9, 2, offset=offset), 500, seed=4)
+    shares = rounds.coverage(CapacityGoal(0.9, 2, offset=offset), 500, seed=4)
     assert np.nanmean(shares[50:]) == pytest.approx(0.9, abs=0.03)
 
 
@@ -214,7 +214,7 @@ def test_the_coverage_is_kept_where_people_give_up_or_come_late(stay, late, offs
 @settings(max_examples=30, deadline=None)
 def test_return_rates_are_those_of_an_account_of_all_rounds(seed, horizon):
     """After some rounds only open promises are expected, after others nobody. A round weighs 0.9 of the next."""
-    random, goal = np.random.default_rng(seed), Capacity(0.9, horizon, memory=0.9)
+    random, goal = np.random.default_rng(seed), CapacityGoal(0.9, horizon, memory=0.9)
     returned, predicted, next_round = np.zeros(horizon), np.zeros(horizon), np.zeros(horizon)
     for number in range(12):
         lag, reached = random.integers(1, horizon + 1, 4), random.random(4) < 0.5
@@ -243,7 +243,7 @@ def told(returned: bool, open_goal: float | None, success: float = 1.0, beyond: 
     In ten rounds before it people came back after one round and after two, or after one. The promised score is
     ``beyond`` the open goal.
     """
-    goal, three = Capacity(0.9, 2, offset=False), np.ones(3)
+    goal, three = CapacityGoal(0.9, 2, offset=False), np.ones(3)
     for number in range(10):
         back = np.array([1, 1, 1, 2, 2, 2] if returned else [1, 1, 1], np.int64)
         reached = np.ones(len(back), bool)

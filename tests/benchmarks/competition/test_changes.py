@@ -10,7 +10,7 @@ from onward.benchmarks.competition.changes import ChangedSettings
 from onward.benchmarks.competition.equality import gini
 from onward.benchmarks.competition.plans import PLANNERS
 from onward.benchmarks.competition.play import Play
-from onward.environments.competition import Competition, Settings, World, draw_world, load_worlds
+from onward.environments.competition import Competition, CompetitionPeople, CompetitionRules, draw_world, load_worlds
 from onward.tests.support.reference_worlds import REFERENCE
 
 FROZEN = REFERENCE.parent / "durable" / "worlds.npz"
@@ -21,7 +21,7 @@ def settings_of(**changes) -> ChangedSettings:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> CompetitionPeople:
     return draw_world(3, rows=2000)
 
 
@@ -71,7 +71,7 @@ def test_the_baseline_is_that_of_the_calibration(beta, reliability, feasibility)
     0.01 and 0.005; the known values have the same."""
     if not FROZEN.is_file():
         pytest.skip(f"no frozen worlds at {FROZEN}: set ONWARD_SHARED")
-    play = Play(load_worlds(FROZEN)[0], Settings(beta=beta), PLANNERS["L2"], episodes=40, seed=0)
+    play = Play(load_worlds(FROZEN)[0], CompetitionRules(beta=beta), PLANNERS["L2"], episodes=40, seed=0)
     played = play.run(lambda: LastThreshold(0.95, 1))
     assert np.nanmean(played.reliability) == pytest.approx(reliability, abs=0.04)
     assert np.nanmean(played.feasibility) == pytest.approx(feasibility, abs=0.02)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onward.benchmarks.competition.plans import PLANNERS, Plans
-from onward.environments.competition import Settings, draw_world
+from onward.environments.competition import CompetitionRules, draw_world
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
@@ -14,7 +14,7 @@ def test_a_score_that_nobody_can_come_to_has_no_chance_of_success(planner):
     """The world's highest score is about .9999999: without a plan nothing is left undone, and nothing reached."""
     world = draw_world(0, rows=1000)
     people = world.people(np.random.default_rng(0), (5,))
-    plans = Plans(PLANNERS[planner], world, people, Settings())
+    plans = Plans(PLANNERS[planner], world, people, CompetitionRules())
     own, best = world.score(people), world.score(np.where(world.coef > 0, 1.0, 0.0)[None]).item()
     goals = np.stack([own, np.full(5, 0.9), np.full(5, 1.0 - (1.0 - best) / 2)], axis=1)
     already, possible, never = plans.success(goals).T

@@ -12,7 +12,7 @@ from onward.agents.actor import load_arrays
 from onward.agents.candidates.recommenders import Bounds
 from onward.benchmarks.competition import train_phi
 from onward.benchmarks.competition.recommenders import Phi
-from onward.environments.competition import Settings, draw_world
+from onward.environments.competition import CompetitionRules, draw_world
 from onward.streams.errors import UsageError
 
 
@@ -36,6 +36,6 @@ def test_a_world_that_is_not_there_or_has_nobody_to_help_is_refused() -> None:
 def test_it_is_trained_and_runs_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train_phi.run(["--output", str(tmp_path), "--updates", "20"]) == 0
     assert "recommender: update 20 of 20: error" in capsys.readouterr().err
-    phi, world = Phi(load_arrays(tmp_path / "recommender.npz"), np.array(Settings().difficulty)), draw_world(0)
+    phi, world = Phi(load_arrays(tmp_path / "recommender.npz"), np.array(CompetitionRules().difficulty)), draw_world(0)
     people, bounds = world.people(np.random.default_rng(0), (3,)), Bounds(np.zeros(1), np.ones(1))
     assert phi.recommend(world.linear, people, np.full(3, 0.9), bounds).targets.shape == people.shape

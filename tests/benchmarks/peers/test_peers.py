@@ -13,7 +13,7 @@ from onward.benchmarks.competition.measures import Trials
 from onward.benchmarks.competition.peers import PEERS, Count, PeerRecommender, files_of
 from onward.benchmarks.peers import process
 from onward.benchmarks.peers.process import Kind, PeerError, PeerProcess, installed
-from onward.environments.competition import Settings, World, draw_world
+from onward.environments.competition import CompetitionPeople, CompetitionRules, draw_world
 from onward.tests.support.nearest_peer import FAILS, WAITS
 
 NEAREST = Kind("nearest", "onward.tests.support.nearest_peer", {"count": 2})
@@ -21,17 +21,17 @@ PATIENCE_SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> CompetitionPeople:
     return replace(draw_world(0, features=3, rows=2000), decimals=2)
 
 
 @pytest.fixture(scope="module")
-def nearest(world: World) -> Iterator[PeerProcess]:
+def nearest(world: CompetitionPeople) -> Iterator[PeerProcess]:
     with PeerProcess(NEAREST, files_of(world, seed=0), PATIENCE_SECONDS) as peer:
         yield peer
 
 
-def test_the_answer_is_what_the_peer_finds_for_each_person(world: World, nearest: PeerProcess) -> None:
+def test_the_answer_is_what_the_peer_finds_for_each_person(world: CompetitionPeople, nearest: PeerProcess) -> None:
     files = files_of(world, seed=0)
     people = world.people(np.random.default_rng(1), (4,)).clip(0.01, 0.99)
     required = np.array([0.3, 0.6, 0.9, 1.0])
@@ -51,7 +51,7 @@ def test_who_takes_too_long_gets_nothing_and_the_others_do(nearest: PeerProcess)
     assert nearest.ask(people, np.full(2, 0.3)).whose.tolist() == [1, 1]
 
 
-def test_a_peer_that_fails_is_one_error_with_its_last_words(world: World) -> None:
+def test_a_peer_that_fails_is_one_error_with_its_last_words(world: CompetitionPeople) -> None:
     with (
         PeerProcess(NEAREST, files_of(world, seed=0), PATIENCE_SECONDS) as peer,
         pytest.raises(PeerError, match=r"^nearest is left out: ValueError: nobody is like person 7$"),
@@ -67,8 +67,8 @@ def test_a_peer_that_is_not_installed_is_left_out_with_a_line(
     assert "DiCE genetic is left out: it is not installed (`make install-dice` does it)" in capsys.readouterr().err
 
 
-def test_a_peer_recommends_in_a_competition(world: World, nearest: PeerProcess) -> None:
-    settings, count = Settings(difficulty=(0.5, 0.2, 0.9)), Count()
+def test_a_peer_recommends_in_a_competition(world: CompetitionPeople, nearest: PeerProcess) -> None:
+    settings, count = CompetitionRules(difficulty=(0.5, 0.2, 0.9)), Count()
     recommender = PeerRecommender(world, nearest, count)
     found = Trials([world], 1, 6, 0).measure(settings, planner=lambda *_: recommender)
     own = world.people(np.random.default_rng(2), (30,))
@@ -81,7 +81,7 @@ def test_a_peer_recommends_in_a_competition(world: World, nearest: PeerProcess) 
 
 
 @pytest.mark.parametrize("kind", PEERS, ids=[kind.title for kind in PEERS])
-def test_dice_reaches_the_score_that_is_wanted(kind: Kind, world: World) -> None:
+def test_dice_reaches_the_score_that_is_wanted(kind: Kind, world: CompetitionPeople) -> None:
     if not installed([kind]):
         pytest.skip("DiCE is not installed: make install-dice")
     people = world.people(np.random.default_rng(1), (2,))

@@ -9,8 +9,8 @@ import pytest
 
 from onward.environments.competition import (
     Competition,
-    Settings,
-    World,
+    CompetitionPeople,
+    CompetitionRules,
     attainability,
     draw_world,
     load_worlds,
@@ -18,12 +18,12 @@ from onward.environments.competition import (
 )
 from onward.tests.support.reference_worlds import REFERENCE
 
-SETTINGS = Settings(first=6, newcomers=4, places=3, horizon=3)
+SETTINGS = CompetitionRules(first=6, newcomers=4, places=3, horizon=3)
 FROZEN = REFERENCE.parent / "durable" / "worlds.npz"
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
+def world() -> CompetitionPeople:
     return draw_world(3, rows=2000)
 
 

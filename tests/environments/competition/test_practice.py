@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onward.environments.competition import Competition, GoalPractice, Settings, draw_world
+from onward.environments.competition import Competition, CompetitionRules, GoalPractice, draw_world
 
-WORLD, SETTINGS = draw_world(0), Settings(horizon=2)
+WORLD, SETTINGS = draw_world(0), CompetitionRules(horizon=2)
 GOALS = np.array([0.55, 0.65, 0.95])
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from onward.environments.competition.played import promises_of, shown
 from onward.environments.figures.recording import PromiseSummary, Recording
-from onward.environments.figures.sections import View
+from onward.environments.figures.sections import RunView
 from onward.schemas.events import Coverage, ModelDecision, NoRecourse, PromiseChange, Recourse, Threshold
 from onward.streams.records import Record
 
@@ -94,6 +94,6 @@ def test_a_rejected_member_of_a_round_without_an_answer_is_lost():
 
 def test_before_the_first_round_is_closed_nothing_is_said_of_rounds():
     recording = Recording()
-    printed = msgspec.json.decode(View(recording.summary({}), shown(recording, 2)).encoded)
+    printed = msgspec.json.decode(RunView(recording.summary({}), shown(recording, 2)).encoded)
     assert not {"coverage", "promises", "last_rounds"} & set(printed)
     assert printed["feasibility"] is None

@@ -12,11 +12,11 @@ from rich.console import Console
 from onward.environments.competition.played import shown
 from onward.environments.figures.recording import Recording
 from onward.environments.figures.screen import Display, panel, tables
-from onward.environments.figures.sections import Served, Shown, View
+from onward.environments.figures.sections import RunProgress, RunView, Shown
 from onward.schemas.events import Coverage, PromiseChange, Recourse, Threshold
 
 NOTHING = Recording().summary({})
-OTHER = Shown(Served(0, 60, "0 of 60 rejected people answered"), "")
+OTHER = Shown(RunProgress(0, 60, "0 of 60 rejected people answered"), "")
 CLOSED = Threshold(
     "grants", 0, 7, "2026-11-30T00:00:00Z", 9, 19, 12, 7, 5, 9, 0.612, 0.701, 0.7, 8,
     Coverage(0.95, 0.962, 8), 6, ("newcomers",), "m",
@@ -42,7 +42,7 @@ def figures(*rounds):
 
 def drawn(own):
     console = Console(width=100, record=True, file=StringIO())
-    console.print(panel(View(NOTHING, own)), tables(View(NOTHING, own)))
+    console.print(panel(RunView(NOTHING, own)), tables(RunView(NOTHING, own)))
     return console.export_text()
 
 
@@ -76,16 +76,16 @@ def test_plots_have_a_line_for_each_program_and_the_nominal_coverage():
 
 def test_a_line_has_the_last_round_and_runs_without_rounds_say_nothing_of_them(capsys):
     display = Display()
-    display.show(View(NOTHING, figures(CLOSED)))
+    display.show(RunView(NOTHING, figures(CLOSED)))
     line = capsys.readouterr().err
     assert line.startswith("1 of 60 rounds closed, 0 events/s, threshold 0.612, next goal 0.701, coverage 75.0%")
-    display.show(View(NOTHING, OTHER))
+    display.show(RunView(NOTHING, OTHER))
     assert "rounds" not in capsys.readouterr().err
     assert "coverage" not in drawn(OTHER)
 
 
 def test_before_the_first_round_is_closed_no_round_is_told_as_people(capsys):
-    Display().show(View(NOTHING, shown(Recording(), 60)))
+    Display().show(RunView(NOTHING, shown(Recording(), 60)))
     assert capsys.readouterr().err == "0 of 60 rounds closed, 0 events/s\n"
     text = drawn(shown(Recording(), 60))
     assert "0 of 60 rounds closed" in text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onward.agents.candidates import recommenders
-from onward.environments.competition import Answer, Competition, Season, Settings, draw_world, feature_names
+from onward.environments.competition import Advice, Competition, CompetitionRules, Episode, draw_world, feature_names
 from onward.environments.competition.season import mean_of_rounds
 
 WORLD = replace(draw_world(0), decimals=3)
@@ -16,18 +16,18 @@ GOAL, ROUNDS = 0.7, 6
 
 
 def season(**settings):
-    return Season(WORLD, Settings(**settings), rounds=ROUNDS, seed=3)
+    return Episode(WORLD, CompetitionRules(**settings), rounds=ROUNDS, seed=3)
 
 
 def best_plan(person, goal=GOAL):
     """The changes that most probably lead a person (D,) to the goal, by name."""
-    theta = Settings().beta / np.array(Settings().difficulty)
+    theta = CompetitionRules().beta / np.array(CompetitionRules().difficulty)
     box = recommenders.Bounds(np.zeros(1), np.ones(1))
     plan = recommenders.MaximalSuccess(theta).recommend(WORLD.linear, person[np.newaxis], np.array([goal]), box)
     return dict(zip(feature_names(WORLD), plan.targets[0].tolist(), strict=True))
 
 
-def play_round(played, answer=lambda person: Answer(GOAL, {"1": best_plan(person)})):
+def play_round(played, answer=lambda person: Advice(GOAL, {"1": best_plan(person)})):
     """Close a round by scores; return who applied, who was accepted, and what was taken up."""
     arrivals = played.open()
     people = np.array([list(arrival.features.values()) for arrival in arrivals])
@@ -42,13 +42,13 @@ def play_round(played, answer=lambda person: Answer(GOAL, {"1": best_plan(person
 
 
 def test_it_plays_the_same_rounds_as_the_competition():
-    played, pure = season(horizon=2), Competition(WORLD, Settings(horizon=2), episodes=1, seed=3)
+    played, pure = season(horizon=2), Competition(WORLD, CompetitionRules(horizon=2), episodes=1, seed=3)
     for t in range(ROUNDS):
         arrivals, applications = played.open(), pure.arrivals(t)
         assert [list(arrival.features.values()) for arrival in arrivals] == applications.people.tolist()
         names, best = [arrival.application for arrival in arrivals], pure.best(t, applications)
         plans = [best_plan(person) for person in applications.people]
-        answers = {name: Answer(GOAL, {"1": plan}) for name, plan in zip(names, plans, strict=True)}
+        answers = {name: Advice(GOAL, {"1": plan}) for name, plan in zip(names, plans, strict=True)}
         played.close({name for name, has_place in zip(names, best, strict=True) if has_place}, answers)
         targets = np.array([list(plan.values()) for plan in plans])
         outcomes = pure.close(t, best, np.full(len(targets), GOAL), targets)
@@ -76,7 +76,7 @@ def test_of_several_options_the_easiest_is_taken():
 
     def answer(person):
         hard = dict.fromkeys(feature_names(WORLD), 1.0)
-        return Answer(GOAL, {"hard": hard, "easy": best_plan(person)})
+        return Advice(GOAL, {"hard": hard, "easy": best_plan(person)})
 
     _, _, taken = play_round(played, answer)
     assert all(one.success > 0.3 for one in taken)
@@ -89,16 +89,16 @@ def test_answers_are_worth_the_chance_of_success_and_no_plan_is_better_than_the_
     for t, one in enumerate(taken):
         assert one.reaches
         assert 0 < played.worth(t, one).reward == pytest.approx(played.oracle(t))
-    short = play_round(season(), lambda person: Answer(GOAL, {"1": best_plan(person, 0.6)}))[2]
+    short = play_round(season(), lambda person: Advice(GOAL, {"1": best_plan(person, 0.6)}))[2]
     assert {season().worth(0, one).reward for one in short if not one.reaches} == {0.0}
 
 
 def test_without_a_way_forward_nothing_is_taken_and_without_a_change_nothing_is_counted():
     played = season()
-    arrivals, accepted, taken = play_round(played, lambda person: Answer(None))
+    arrivals, accepted, taken = play_round(played, lambda person: Advice(None))
     assert taken == [None] * (len(arrivals) - len(accepted))
     assert played.oracle(0) == 0.0
-    assert play_round(season(), lambda person: Answer(0.1))[2] == []
+    assert play_round(season(), lambda person: Advice(0.1))[2] == []
 
 
 def test_rounds_are_closed_when_they_are_open():

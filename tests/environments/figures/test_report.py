@@ -11,7 +11,7 @@ import pytest
 
 from onward.environments.figures.recording import PolicySummary, ShownAnswers, Summary
 from onward.environments.figures.report import outcome_in_words, without_way, write_report
-from onward.environments.figures.sections import Line, Plot, Section, View
+from onward.environments.figures.sections import Line, Plot, RunView, Section
 from onward.schemas.events import Change, NoRecourse, Option, Recourse
 from onward.tests.environments.figures.test_screen import NOBODY, SHOWN
 
@@ -30,7 +30,7 @@ def test_what_people_have_sent_is_text_on_the_page(tmp_path):
     recourse = Recourse("loan", 0, SCRIPT, 0, (option,), "protoar", "v", "s", "m")
     summary = msgspec.structs.replace(NOBODY, examples=(recourse,))
     write_report(
-        tmp_path / "page.html", SCRIPT, {SCRIPT: SCRIPT}, View(summary, SHOWN._replace(sections=[OWN])), {SCRIPT: []}
+        tmp_path / "page.html", SCRIPT, {SCRIPT: SCRIPT}, RunView(summary, SHOWN._replace(sections=[OWN])), {SCRIPT: []}
     )
     page = (tmp_path / "page.html").read_text()
     assert "<script" not in page
@@ -83,7 +83,7 @@ def test_a_run_that_answered_nobody_says_nothing():
 
 def test_the_page_says_who_has_no_way_and_why(tmp_path):
     summary = answered(90, 0.5, out_of_reach=3, max_changes=7)
-    write_report(tmp_path / "page.html", "run", {}, View(summary, SHOWN), {"residual": []})
+    write_report(tmp_path / "page.html", "run", {}, RunView(summary, SHOWN), {"residual": []})
     page = (tmp_path / "page.html").read_text()
     rows = re.findall(r"<td>([\w ]+)</td><td>(\d+)</td><td class=\"words\">(.*?): (why \w+)</td>", page)
     assert [(reason, people, why) for reason, people, _, why in rows] == [
@@ -103,7 +103,7 @@ def test_the_page_is_no_wider_than_the_screen_of_a_telephone(tmp_path):
 
     shown = SHOWN._replace(sections=[OWN, wide])
     summary = msgspec.structs.replace(answered(90, 0.5, out_of_reach=3), examples=(recourse,))
-    write_report(tmp_path / "page.html", "title " * 20, {"fact": "x" * 300}, View(summary, shown), {"residual": []})
+    write_report(tmp_path / "page.html", "title " * 20, {"fact": "x" * 300}, RunView(summary, shown), {"residual": []})
     # The least width of a window is more than that of a telephone: the page is looked at in a frame.
     frame = f"<iframe id=f src=page.html width={WIDTH} height=800 style='border:0'></iframe>"
     script = (

@@ -11,10 +11,10 @@ from rich.console import Console
 from onward.environments.figures import screen
 from onward.environments.figures.recording import Latency, PolicySummary, Summary
 from onward.environments.figures.screen import LiveDisplay, panel, tables
-from onward.environments.figures.sections import Section, Served, Shown, View
+from onward.environments.figures.sections import RunProgress, RunView, Section, Shown
 from onward.schemas.events import Change, Option, Recourse
 
-SHOWN = Shown(Served(5, 5, "5 of 5 rejected people answered"), "")
+SHOWN = Shown(RunProgress(5, 5, "5 of 5 rejected people answered"), "")
 NOBODY = Summary(
     5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
 )
@@ -22,14 +22,14 @@ NOBODY = Summary(
 
 def drawn(summary: Summary) -> str:
     console = Console(width=120, record=True, file=StringIO())
-    console.print(panel(View(summary, SHOWN)), tables(View(summary, SHOWN)))
+    console.print(panel(RunView(summary, SHOWN)), tables(RunView(summary, SHOWN)))
     return console.export_text()
 
 
 def test_what_a_world_shows_is_text_and_no_markup():
     own = Section("own", [("name", "number"), ("[red]x", "7")], ["[bold]a line"])
     console = Console(width=120, record=True, file=StringIO())
-    console.print(panel(View(NOBODY, SHOWN._replace(sections=[own]))))
+    console.print(panel(RunView(NOBODY, SHOWN._replace(sections=[own]))))
     text = console.export_text()
     assert "[red]x" in text
     assert "[bold]a line" in text
@@ -81,10 +81,10 @@ def test_the_screen_is_drawn_at_once_and_less_often_where_it_takes_long(
 ) -> None:
     now, times = 100.0, 0
 
-    def view() -> View:
+    def view() -> RunView:
         nonlocal now, times
         now, times = now + takes, times + 1
-        return View(NOBODY, SHOWN)
+        return RunView(NOBODY, SHOWN)
 
     monkeypatch.setattr(screen, "monotonic", lambda: now)
     monkeypatch.setattr(LiveDisplay, "show", lambda self, view: None)

@@ -11,23 +11,23 @@ from rich.console import Console
 
 from onward.environments.figures.recording import Recording
 from onward.environments.figures.screen import Display, tables
-from onward.environments.figures.sections import View
-from onward.environments.lender import Lender, Setting, Told
-from onward.environments.lender.played import Answers, Half, LenderRun, Pair, shown
+from onward.environments.figures.sections import RunView
+from onward.environments.lender import Lender, LenderSetting, StatedOption
+from onward.environments.lender.played import Half, LenderAnswers, LenderRun, Pair, shown
 from onward.environments.play.days import DAY_MS
 from onward.environments.play.simulation import Simulation
 from onward.schemas.events import Application, Change, Journaled, NoRecourse, Option, Outcome, Recourse, Reward
 from onward.schemas.spec import Feature
 
 NOW_MS, PEOPLE = 3000 * DAY_MS + 5, 12
-SETTING = Setting(report_days=(330, 400))
+SETTING = LenderSetting(report_days=(330, 400))
 EQUATIONS = SETTING.equations()
 FEATURES = [Feature(column.name, "integer", bounds=(0, 50_000)) for column in EQUATIONS.columns]
 
 
 class Recorder:
     def __init__(self) -> None:
-        self.taken: dict[int, Told | None] = {}
+        self.taken: dict[int, StatedOption | None] = {}
 
     def record(self, t, taken):
         self.taken[t] = taken
@@ -100,7 +100,7 @@ def test_the_same_people_have_the_same_luck():
 
 
 def told(help, execution, **fields):
-    return Told("1", np.zeros(1), execution, help, 0.9, 0.8, True, (0.5, 0.95))._replace(**fields)
+    return StatedOption("1", np.zeros(1), execution, help, 0.9, 0.8, True, (0.5, 0.95))._replace(**fields)
 
 
 def test_a_half_holds_what_is_stated_against_what_is_true():
@@ -123,9 +123,9 @@ def test_nothing_is_believed_where_nothing_is_stated():
 
 def test_the_screen_and_the_line_have_both_and_the_plots_go_on_from_person_to_person(capsys):
     run, _, _ = play()
-    answers: Answers = run.answers
+    answers: LenderAnswers = run.answers
     figures = shown([run], {"loans": "told"})
-    view = View(Recording().summary({}), figures)
+    view = RunView(Recording().summary({}), figures)
     console = Console(width=80, record=True, file=StringIO())
     console.print(tables(view))
     text = console.export_text()

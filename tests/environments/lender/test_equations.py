@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onward.environments.lender import LABEL, People, Setting, history, write_history
+from onward.environments.lender import LABEL, LenderPeople, LenderSetting, history, write_history
 from onward.environments.lender.settings import SEEN, THINGS
 
 NAMES = [thing.name for thing in THINGS]
-PLAIN, APPROVED, MEASURES = Setting(), Setting(cause=SEEN, approved_only=True), Setting(measures=5)
+PLAIN, APPROVED, MEASURES = LenderSetting(), LenderSetting(cause=SEEN, approved_only=True), LenderSetting(measures=5)
 
 
-def person_of(setting: Setting, seed: int = 0) -> People:
+def person_of(setting: LenderSetting, seed: int = 0) -> LenderPeople:
     return setting.equations().draw(1, np.random.default_rng(seed))
 
 
-def changed(setting: Setting, person: People, **by: float):
+def changed(setting: LenderSetting, person: LenderPeople, **by: float):
     """What comes of a person whose columns change by so much."""
     equations, target = setting.equations(), person.columns.copy()
     for name, amount in by.items():
@@ -28,12 +28,12 @@ def changed(setting: Setting, person: People, **by: float):
     return equations.carried(person, target)
 
 
-def residuals(setting: Setting, things: np.ndarray) -> np.ndarray:
+def residuals(setting: LenderSetting, things: np.ndarray) -> np.ndarray:
     follows = np.array([[thing.parents.get(name, 0.0) for name in NAMES] for thing in setting.equations().things])
     return things - things @ follows.T
 
 
-def check_what_follows(setting: Setting, seed: int, amount: int) -> None:
+def check_what_follows(setting: LenderSetting, seed: int, amount: int) -> None:
     """What follows from a change moves with it, and every other residual stays."""
     person = person_of(setting, seed)
     carried = changed(setting, person, income=amount, arrears=-0.1 * amount)
@@ -85,7 +85,7 @@ def test_labels_of_approved_people_alone_are_the_better_ones():
 
 
 def test_the_file_has_every_column_of_everybody_and_no_label_where_nobody_knows_it(tmp_path):
-    setting = Setting(measures=3, cause=SEEN, approved_only=True, rows=20)
+    setting = LenderSetting(measures=3, cause=SEEN, approved_only=True, rows=20)
     equations = setting.equations()
     people, labels = history(setting, equations, np.random.default_rng(0))
     write_history(tmp_path / "loans.csv", equations, people, labels)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from onward.environments.lender import Case, Lender, Report, Setting, taken_of, what_follows
+from onward.environments.lender import Lender, LenderSetting, OpenApplication, Report, taken_of, what_follows
 from onward.schemas.events import Change, Option
 from onward.schemas.spec import Feature
 
-SETTING = Setting(measures=2)
+SETTING = LenderSetting(measures=2)
 EQUATIONS = SETTING.equations()
 FEATURES = [Feature(column.name, "integer", bounds=(0, 50_000)) for column in EQUATIONS.columns]
 
@@ -71,13 +71,13 @@ def test_who_carries_an_option_out_comes_back_with_all_that_follows_and_is_repor
     person, [option] = told(lender)
     sure = option._replace(execution=1.0, help=0.5)
 
-    def reported(setting: Setting) -> list[tuple[float, Report]]:
+    def reported(setting: LenderSetting) -> list[tuple[float, Report]]:
         heard = [
             one
             for seed in range(200)
-            for one in what_follows(lender, setting, Case(4, 1, person), sure, np.random.default_rng(seed))
+            for one in what_follows(lender, setting, OpenApplication(4, 1, person), sure, np.random.default_rng(seed))
         ]
-        back = [(days, event) for days, event in heard if isinstance(event, Case)]
+        back = [(days, event) for days, event in heard if isinstance(event, OpenApplication)]
         assert {(event.id, event.previous) for _, event in back} == {("4-2", "4-1")}
         assert min(days for days, _ in back) >= 15
         assert max(days for days, _ in back) <= 60
@@ -100,4 +100,4 @@ def test_who_carries_an_option_out_comes_back_with_all_that_follows_and_is_repor
 def test_who_does_not_act_is_never_heard_of(lender):
     person, [option] = told(lender)
     never = option._replace(execution=0.0)
-    assert not list(what_follows(lender, SETTING, Case(0, 0, person), never, np.random.default_rng(0)))
+    assert not list(what_follows(lender, SETTING, OpenApplication(0, 0, person), never, np.random.default_rng(0)))

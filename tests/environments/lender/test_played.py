@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from onward.environments.figures.recording import Recording
-from onward.environments.lender import MEASURED, Setting, programs, taken_of
+from onward.environments.lender import MEASURED, LenderSetting, programs, taken_of
 from onward.environments.lender.played import LenderWorld
 from onward.environments.lender.settings import SEEN
 from onward.schemas.effects import effects_of
@@ -30,7 +30,7 @@ from onward.tests.support.played_worlds import served, summary_of
 
 SEED, PEOPLE = 5, 20
 LENDER = ["--world", "lender", "--people", str(PEOPLE), "--seed", str(SEED)]
-SETTING = Setting(measures=2, cause=SEEN, approved_only=True, report_days=(330, 400), rows=600)
+SETTING = LenderSetting(measures=2, cause=SEEN, approved_only=True, report_days=(330, 400), rows=600)
 PARTITIONS = 4
 
 

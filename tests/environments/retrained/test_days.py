@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from onward.environments.play.days import DAY_MS
 from onward.environments.play.simulation import Simulation
-from onward.environments.retrained.played import RetrainedRun, Taken
+from onward.environments.retrained.played import RetrainedRun, TakenOption
 from onward.schemas.events import (
     Application,
     Change,
@@ -131,7 +131,7 @@ def test_a_rejected_person_is_awaited_on_their_answer_and_an_approved_one_in_the
     run.receive(recourse("other"))
     assert run.next_events(NOW_MS) == []
     run.receive(recourse("a"))
-    assert recorder.taken == [Taken({"income": 1.0}, {"income": 2.0}, 0.1, 0)]
+    assert recorder.taken == [TakenOption({"income": 1.0}, {"income": 2.0}, 0.1, 0)]
     assert world.told == [("a", 0, {"1": ({"income": 2.0}, 0.1)})]
     second = one(run)
     assert (run.is_rejected("loans", "a"), run.is_rejected("loans", "b")) == (True, False)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from itertools import chain
 
-from onward.environments.retrained import Offer, Settings, World
+from onward.environments.retrained import ReadOption, RetrainedPeople, RetrainedSettings
 
 NEWCOMERS = [{"income": 10 + number, "debts": 4} for number in range(40)]
-OFFERS = {"1": Offer({"income": 90, "debts": 1}, 0.4), "2": Offer({"income": 80}, 0.1), "3": Offer({"debts": 0}, 0.2)}
+OFFERS = {
+    "1": ReadOption({"income": 90, "debts": 1}, 0.4),
+    "2": ReadOption({"income": 80}, 0.1),
+    "3": ReadOption({"debts": 0}, 0.2),
+}
 SURE = {"acts": 1.0, "complete": 1.0, "cheapest": 1.0, "heeds": 1.0}
 
 
 def world(seed=3, **settings):
-    return World(Settings(**{**SURE, **settings}), NEWCOMERS, seed=seed)
+    return RetrainedPeople(RetrainedSettings(**{**SURE, **settings}), NEWCOMERS, seed=seed)
 
 
 def play(people, days=200, offers=OFFERS, on_day=lambda people, day: None):
@@ -43,7 +47,7 @@ def test_who_comes_back_has_the_target_values_and_names_application_and_option()
         assert arrival.features == {**NEWCOMERS[person], "income": 80}
         assert (arrival.previous, arrival.taken, arrival.is_done) == (f"{person:05}-0", "2", True)
         assert arrival.applicant == f"person-{person}"
-        assert day >= 2 * Settings().soonest_days
+        assert day >= 2 * RetrainedSettings().soonest_days
 
 
 def test_the_same_seed_gives_the_same_lives_and_another_one_others():
@@ -78,7 +82,7 @@ def revised(day, offers):
 
 
 def test_a_revision_is_for_those_who_have_not_carried_the_option_out_yet():
-    offers = {"2": Offer({"income": 95}, 0.3)}
+    offers = {"2": ReadOption({"income": 95}, 0.3)}
     incomes = {
         arrival.application: arrival.features["income"]
         for _, arrival in play(world(attempts=1), on_day=revised(60, offers))

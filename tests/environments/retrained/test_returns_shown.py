@@ -9,7 +9,7 @@ from rich.console import Console
 
 from onward.environments.figures.recording import PromiseSummary, Recording
 from onward.environments.figures.screen import Display, panel, tables
-from onward.environments.figures.sections import Served, View
+from onward.environments.figures.sections import RunProgress, RunView
 from onward.environments.retrained.played import ReturnsSummary, promises_of, shown
 from onward.schemas.events import Change, Option, PromiseChange, Recourse
 
@@ -19,7 +19,7 @@ RETURNS = (
     ReturnsSummary("r-plain", 0, 0, 0),
     ReturnsSummary("r-plain", 1, 0, 0),
 )
-PLAYED = [SimpleNamespace(days=57, served=Served(57, 200, "day 57 of 200"), returns=RETURNS)]
+PLAYED = [SimpleNamespace(days=57, served=RunProgress(57, 200, "day 57 of 200"), returns=RETURNS)]
 NOTHING = Recording().summary({})
 
 
@@ -55,7 +55,7 @@ def test_promised_options_are_counted_by_what_became_of_them():
 
 
 def test_the_screen_shows_the_day_and_who_is_turned_away_under_each_model():
-    console, view = Console(width=110, record=True, file=StringIO()), View(NOTHING, figures())
+    console, view = Console(width=110, record=True, file=StringIO()), RunView(NOTHING, figures())
     console.print(panel(view), tables(view))
     text = console.export_text()
     assert "day 57 of 200" in text
@@ -66,7 +66,7 @@ def test_the_screen_shows_the_day_and_who_is_turned_away_under_each_model():
 
 
 def test_a_line_has_the_day_and_the_shares(capsys):
-    Display().show(View(NOTHING, figures()))
+    Display().show(RunView(NOTHING, figures()))
     line = capsys.readouterr().err
     assert line.startswith(
         "day 57 of 200, 0 events/s, turned away of those who did what was asked: robust 2.5%, plain -, promises"

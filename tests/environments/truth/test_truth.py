@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onward.environments.population import SPEC, Population
-from onward.environments.truth import Conditions, Fitted, Improvement, Repayment
+from onward.environments.truth import Conditions, Fitted, Repayment, TrueImprovement
 from onward.environments.truth.conditions import delays, difficulties
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import load_spec
@@ -60,13 +60,13 @@ class Linear:
 def test_a_person_improves_by_the_same_luck_or_by_new_luck():
     before, after = np.array([[0.2], [0.2], [0.6]]), np.array([[0.6], [0.1], [0.6]])
     none = np.zeros(1, dtype=bool)
-    assert Improvement(Linear(), 0.0, none)(before, after).tolist() == [0.6, 0.1, 0.6]
-    assert Improvement(Linear(), 1.0, none)(before, after) == pytest.approx([0.5, 0.0, 0.0])
-    assert Improvement(Linear(), 0.3, none)(before, after) == pytest.approx([0.57, 0.07, 0.42])
+    assert TrueImprovement(Linear(), 0.0, none)(before, after).tolist() == [0.6, 0.1, 0.6]
+    assert TrueImprovement(Linear(), 1.0, none)(before, after) == pytest.approx([0.5, 0.0, 0.0])
+    assert TrueImprovement(Linear(), 0.3, none)(before, after) == pytest.approx([0.57, 0.07, 0.42])
 
 
 def test_a_change_without_an_effect_leaves_the_person_as_they_were():
-    improvement = Improvement(Linear(), 0.0, np.ones(1, dtype=bool))
+    improvement = TrueImprovement(Linear(), 0.0, np.ones(1, dtype=bool))
     assert improvement(np.array([[0.2]]), np.array([[0.9]])).tolist() == [0.2]
 
 

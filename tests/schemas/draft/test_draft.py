@@ -19,7 +19,7 @@ from onward.schemas.draft import draft_spec
 from onward.schemas.draft.bounds import outward
 from onward.schemas.draft.labels import label_value
 from onward.schemas.draft.names import AMOUNT_ASKED_FOR, SUBJECTS
-from onward.schemas.draft.questions import Answers, Decisions
+from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
 from onward.schemas.not_given import is_not_given
 from onward.schemas.spec import UNDECIDED, Constraints, Label, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
@@ -61,7 +61,7 @@ def parsed(draft):
 
 def decisions(**mutable):
     """What somebody has said: y is desired where it is 1, and what people can change."""
-    return Decisions(Answers({"y": 1}, mutable))
+    return DraftDecisions(DraftAnswers({"y": 1}, mutable))
 
 
 def features(draft):
@@ -678,9 +678,11 @@ def test_letters_of_any_language_stand_as_they_are_and_what_cannot_be_printed_is
 
 def test_a_label_of_the_value_undecided_can_have_another_desired_one_only(tmp_path):
     file = labelled(tmp_path, "approved", ("undecided", "yes"), 1)
-    draft = draft_spec(file, "approved", Decisions(Answers({"approved": UNDECIDED})))
+    draft = draft_spec(file, "approved", DraftDecisions(DraftAnswers({"approved": UNDECIDED})))
     assert "'undecided' cannot be the desired one: call it otherwise in the data" in draft.to_decide[0]
-    assert parsed(draft_spec(file, "approved", Decisions(Answers({"approved": "yes"})))).label.desired == "yes"
+    assert (
+        parsed(draft_spec(file, "approved", DraftDecisions(DraftAnswers({"approved": "yes"})))).label.desired == "yes"
+    )
 
 
 def with_codes(folder, codes, values=("0", "1"), name="repaid"):
@@ -716,7 +718,7 @@ def test_a_code_of_a_label_is_no_outcome_and_the_label_undecided_until_somebody_
     desired = label_value(values[1])
     table = read_table(file, msgspec.structs.replace(spec, label=Label("repaid", desired, spec.label.not_given)))
     assert (len(table.rows), table.left_out) == (ROWS - count, {"unlabelled_rows": count})
-    early = Decisions(Answers({"repaid": desired}))
+    early = DraftDecisions(DraftAnswers({"repaid": desired}))
     assert parsed(draft_spec(file, "repaid", early)).label.desired == UNDECIDED
     assert "label.repaid: not taken: " in early.unused()[0]
 
@@ -725,11 +727,11 @@ def test_a_code_of_a_label_is_no_outcome_and_the_label_undecided_until_somebody_
 def test_somebody_says_whether_a_code_of_a_label_is_an_outcome(tmp_path, codes, values):
     file, count = with_codes(tmp_path, codes, values)
     given = [label_value(code) for code in codes]
-    left_out = draft_spec(file, "repaid", Decisions(Answers(not_given={"repaid": given})))
+    left_out = draft_spec(file, "repaid", DraftDecisions(DraftAnswers(not_given={"repaid": given})))
     assert parsed(left_out).label.not_given == tuple(given)
     assert parsed(left_out).label.desired == (UNDECIDED if values == ("1", "2") else label_value(values[1]))
     assert left_out.unlabelled == count
-    kept = draft_spec(file, "repaid", Decisions(Answers({"repaid": given[0]}, amounts={"repaid": given})))
+    kept = draft_spec(file, "repaid", DraftDecisions(DraftAnswers({"repaid": given[0]}, amounts={"repaid": given})))
     assert (parsed(kept).label, kept.unlabelled) == (Label("repaid", given[0]), 0)
 
 
@@ -776,7 +778,7 @@ def test_the_policy_searches_for_the_person_and_gives_ninety_days_to_act_and_lon
 def test_a_draft_from_a_data_set_encodes_it_like_its_spec(name):
     spec = load_spec(ROOT / "environments" / "specs" / f"{name}.yaml").spec
     file, label = DATA / f"{name}.csv", spec.label
-    draft = draft_spec(file, label.name, Decisions(Answers({label.name: label.desired})))
+    draft = draft_spec(file, label.name, DraftDecisions(DraftAnswers({label.name: label.desired})))
     drafted = parsed(draft)
     assert read_table(file, drafted).rows == read_table(file, spec).rows
     assert drafted.label == label
@@ -826,7 +828,7 @@ def test_a_draft_is_a_spec_that_reads_its_file(tmp_path, rows, names):
     file = tmp_path / "any.csv"
     with file.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows([(*names, "y"), *rows])
-    first = Decisions(
+    first = DraftDecisions(
         ask=lambda question: question.choices[0] if question.kind == "label" else question.name == "y" or None
     )
     try:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Answer, Answers, Decisions, Question
+from onward.schemas.draft.questions import Answer, DraftAnswers, DraftDecisions, DraftQuestion
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 
@@ -33,11 +33,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "loans.csv"
 
 
-def said(effects: dict[str, str], **mutable: str) -> Decisions:
-    return Decisions(Answers({"y": 1}, dict.fromkeys((*MEASURES, "debts"), "any") | mutable, effects=effects))
+def said(effects: dict[str, str], **mutable: str) -> DraftDecisions:
+    return DraftDecisions(DraftAnswers({"y": 1}, dict.fromkeys((*MEASURES, "debts"), "any") | mutable, effects=effects))
 
 
-def spec_of(file: Path, decisions: Decisions) -> ProgramSpec:
+def spec_of(file: Path, decisions: DraftDecisions) -> ProgramSpec:
     spec = parse_spec(draft_spec(file, "y", decisions).text.encode())
     assert isinstance(spec, ProgramSpec), spec
     return spec
@@ -110,8 +110,8 @@ def test_relations_hold_of_measures_that_only_follow(file, alone):
 
 def test_a_measure_whose_name_says_that_nothing_changes_it_follows_nothing_until_its_line_says_otherwise(file):
     file.write_text(file.read_text().replace("income_6m", "income_previous"))
-    decisions = Decisions(
-        Answers({"y": 1}, dict.fromkeys((*MEASURES, "debts"), "any"), effects={"income_3m": "income_12m"})
+    decisions = DraftDecisions(
+        DraftAnswers({"y": 1}, dict.fromkeys((*MEASURES, "debts"), "any"), effects={"income_3m": "income_12m"})
     )
     assert spec_of(file, decisions).effects == (("income_12m", "income_3m"),)
     line = "# [income_12m, income_previous] needs `mutable: follows` of income_previous first"
@@ -119,20 +119,22 @@ def test_a_measure_whose_name_says_that_nothing_changes_it_follows_nothing_until
 
 
 def test_who_is_asked_is_asked_once_for_each_thing_after_all_directions(file):
-    asked: list[Question] = []
+    asked: list[DraftQuestion] = []
 
-    def ask(question: Question) -> Answer | None:
+    def ask(question: DraftQuestion) -> Answer | None:
         asked.append(question)
         return "any" if question.kind == "mutable" else "income_6m" if question.kind == "effects" else 1
 
-    decisions = Decisions(Answers(), ask)
+    decisions = DraftDecisions(DraftAnswers(), ask)
     assert len(spec_of(file, decisions).effects) == 2
     assert [question.kind for question in asked][-1] == "effects"
     assert asked[-1].choices == (*MEASURES, "none")
     assert decisions.answers.effects == {"income_3m": "income_6m"}
-    one_open: list[Question] = []
-    draft_spec(file, "y", Decisions(Answers({}, {"income_3m": "up"}), lambda question: one_open.append(question)))
+    one_open: list[DraftQuestion] = []
+    draft_spec(
+        file, "y", DraftDecisions(DraftAnswers({}, {"income_3m": "up"}), lambda question: one_open.append(question))
+    )
     assert "effects" in {question.kind for question in one_open}
-    closed: list[Question] = []
-    draft_spec(file, "y", Decisions(Answers(), lambda question: closed.append(question)))
+    closed: list[DraftQuestion] = []
+    draft_spec(file, "y", DraftDecisions(DraftAnswers(), lambda question: closed.append(question)))
     assert "effects" not in {question.kind for question in closed}

@@ -5,7 +5,7 @@ import pytest
 
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.one_hots import dropped_groups, one_hot_groups
-from onward.schemas.draft.questions import Decisions
+from onward.schemas.draft.questions import DraftDecisions
 from onward.schemas.raw_table import RawTable
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
@@ -28,7 +28,7 @@ def flags(names: dict[str, str], yes: str = "1", no: str = "0") -> dict[str, lis
 LABELS = [str(int(int(income) > 3000 and place % 7 > 0)) for place, income in enumerate(INCOMES)]
 
 
-def parsed(file: Path, decisions: Decisions | None = None) -> ProgramSpec:
+def parsed(file: Path, decisions: DraftDecisions | None = None) -> ProgramSpec:
     text = draft_spec(file, "y", decisions).text
     spec = parse_spec(text.replace("desired: undecided", "desired: 1").encode())
     assert isinstance(spec, ProgramSpec), spec
@@ -98,7 +98,7 @@ def test_a_person_says_whether_0_in_all_is_a_category(tmp_path, answer):
         asked.append(question.kind)
         return answer if question.kind == "dropped" else None
 
-    decisions = Decisions(ask=ask)
+    decisions = DraftDecisions(ask=ask)
     spec = parsed(file, decisions)
     if answer:
         assert [row["job"] for row in read_table(file, spec).rows] == [job.replace("none", "other") for job in PEOPLE]
@@ -107,4 +107,4 @@ def test_a_person_says_whether_0_in_all_is_a_category(tmp_path, answer):
             feature.name: feature.mutable for feature in spec.features if feature.name != "income"
         } == dict.fromkeys(columns, "none")
     assert asked.count("dropped") == 1
-    assert parsed(file, Decisions(decisions.answers)) == spec
+    assert parsed(file, DraftDecisions(decisions.answers)) == spec

@@ -16,7 +16,7 @@ import pytest
 
 from onward.benchmarks.improvement import ARLIM_SPEC
 from onward.environments.improvement import ImprovementWorld
-from onward.environments.play.lockstep import World
+from onward.environments.play.lockstep import LockstepWorld
 from onward.environments.play.program_folders import write_programs
 from onward.environments.population import Population
 from onward.schemas.events import Application, Outcome
@@ -60,7 +60,7 @@ class LoggedProgram:
     def evaluate(self, *flags: str) -> int:
         return cli.main(["evaluate", "--brokers", self.broker.bootstrap, "--spec", str(self.spec), *flags])
 
-    def publish(self, world: World, people: range, outcomes: range) -> None:
+    def publish(self, world: LockstepWorld, people: range, outcomes: range) -> None:
         """The applications of some people, and the outcomes of some."""
         with EventWriter(self.broker.options()) as writer:
             for t in sorted({*people, *outcomes}):

@@ -5,7 +5,7 @@ import pytest
 
 from onward.agents.choices import registry
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Answers, Decisions
+from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
 from onward.schemas.table import TableError
 from onward.streams.cli import main
 from onward.streams.cli.spec import check, draft
@@ -230,7 +230,7 @@ def test_words_of_another_program_are_not_taken_and_not_touched(tmp_path, capsys
 def test_what_a_draft_has_in_comments_is_a_good_spec_too(tmp_path):
     data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
     data.write_text("income,y\n1,0\n2,1\n")
-    text = draft_spec(data, "y", Decisions(Answers({"y": 1}, {"income": "up"}))).text
+    text = draft_spec(data, "y", DraftDecisions(DraftAnswers({"y": 1}, {"income": "up"}))).text
     uncommented = re.sub(r"^( *)# ((choice|margin|constraints): )", r"\1\2", text, flags=re.MULTILINE)
     spec.write_text(uncommented)
     loaded = load_program_spec(spec).spec

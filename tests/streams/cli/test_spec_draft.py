@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from onward.schemas.draft.questions import Question
+from onward.schemas.draft.questions import DraftQuestion
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.cli import main
@@ -197,7 +197,7 @@ def test_the_time_that_somebody_takes_to_answer_is_no_progress(tmp_path, capsys,
     now = [0.0]
     monkeypatch.setattr(spec_command, "LineProgress", lambda: LineProgress(lambda: now[0]))
 
-    def after_an_hour(_: Question) -> None:
+    def after_an_hour(_: DraftQuestion) -> None:
         now[0] += 3600
 
     assert spec_command.draft(data, "approved", ask=after_an_hour) == 0

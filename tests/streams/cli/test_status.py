@@ -12,7 +12,7 @@ from onward.streams import cli
 from onward.streams.cli import status
 from onward.streams.engine.rewards.summary import FeatureSummary, RewardsSummary, joined
 from onward.streams.kafka.admin.offsets import PartitionOffsets, partition_offsets
-from onward.streams.kafka.admin.owners import Member
+from onward.streams.kafka.admin.owners import GroupMember
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.ledger import summary
@@ -255,7 +255,7 @@ def test_the_worker_that_reads_a_partition_is_named(
     there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
     assert cli.main(there) == 0
     assert "read by" not in capsys.readouterr().out
-    workers = [Member(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
+    workers = [GroupMember(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
     monkeypatch.setattr(status, "members", lambda _: workers)
     assert cli.main(there) == 0
     text = capsys.readouterr().out
@@ -275,8 +275,8 @@ def test_an_idle_worker_has_a_line_that_says_what_to_do(
     with EventWriter(broker.options()) as writer:
         writer.send("eu.recourse", b"{}", partition=1)
         writer.send("eu.dead-letters", b"{}", partition=0)
-    workers = [Member(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
-    monkeypatch.setattr(status, "members", lambda _: [*workers, Member("pod-2", frozenset({("eu.models", 0)}))])
+    workers = [GroupMember(f"pod-{number}", frozenset({("eu.journal", number)})) for number in range(2)]
+    monkeypatch.setattr(status, "members", lambda _: [*workers, GroupMember("pod-2", frozenset({("eu.models", 0)}))])
     there = ["status", "--brokers", broker.bootstrap, "--topic-prefix", "eu."]
     assert cli.main(there) == 0
     answers_nobody, stands_by = capsys.readouterr().out.splitlines()[-2:]

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams import engine
 from onward.streams.engine.observations import OBSERVATIONS, Observation
-from onward.streams.engine.portion import Effects
+from onward.streams.engine.portion import PortionChanges
 from onward.streams.histogram import bucket_name
 from onward.streams.metrics import Metrics
 from onward.streams.worker.processor_metrics import ProcessorMetrics
@@ -37,7 +37,7 @@ def test_what_the_engine_observes_is_declared():
     assert observed_names() == set(OBSERVATIONS)
 
 
-def shown(effects: Effects) -> dict[str, dict[tuple[str, ...], float]]:
+def shown(effects: PortionChanges) -> dict[str, dict[tuple[str, ...], float]]:
     metrics = Metrics()
     ProcessorMetrics(metrics, {}, no_clock).count(effects, Counter())
     families = text_string_to_metric_families(metrics.expose().decode())
@@ -49,17 +49,17 @@ def test_everything_that_is_observed_is_shown(name):
     observation = OBSERVATIONS[name]
     values = ("a", "b", "c")[: len(observation.labels)]
     if observation.buckets:
-        found = shown(Effects(observed=defaultdict(list, {(name, "a"): [0.5, 1e12]})))[f"onward_{name}"]
+        found = shown(PortionChanges(observed=defaultdict(list, {(name, "a"): [0.5, 1e12]})))[f"onward_{name}"]
         [in_all] = [value for labels, value in found.items() if "+Inf" in labels]
         [in_largest] = [value for labels, value in found.items() if bucket_name(observation.buckets[-1]) in labels]
         assert (in_all, in_largest) == (2.0, 1.0)
     else:
-        [(labels, value)] = shown(Effects(counts=Counter({(name, *values): 3})))[f"onward_{name}"].items()
+        [(labels, value)] = shown(PortionChanges(counts=Counter({(name, *values): 3})))[f"onward_{name}"].items()
         assert (set(labels), value) == (set(values), 3.0)
 
 
 def test_what_nobody_has_declared_is_an_error_and_no_silence(monkeypatch):
-    effects = Effects(counts=Counter([("withdrawals", "loan")]))
+    effects = PortionChanges(counts=Counter([("withdrawals", "loan")]))
     with pytest.raises(LookupError, match="'withdrawals' is observed: declare it in OBSERVATIONS"):
         shown(effects)
     monkeypatch.setitem(OBSERVATIONS, "withdrawals", Observation("People who withdrew.", ("program",)))

@@ -13,7 +13,7 @@ import pytest
 
 from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRecourse, Outcome, Recourse, Reward, Round
 from onward.schemas.kinds import kinds
-from onward.streams.ingest.validation import Limits, Validator
+from onward.streams.ingest.validation import RecordLimits, Validator
 from onward.streams.records import Record
 from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
 from onward.testing.program import FEATURES, build_program
@@ -148,7 +148,7 @@ def run_records(tmp_path, records, **program):
 
 @pytest.mark.parametrize("time_ms", [no_clock() + DAY_MS, no_clock() - 3650 * DAY_MS])
 def test_an_event_at_the_limit_of_time_is_used(time_ms):
-    validator = Validator(kinds["application"], {"loan": build_program()}, Limits())
+    validator = Validator(kinds["application"], {"loan": build_program()}, RecordLimits())
     assert validator.validate(at(time_ms)(Sender()), no_clock()).problem is None
 
 
@@ -156,7 +156,7 @@ def test_a_record_of_the_largest_size_is_used_and_one_byte_more_is_not():
     record, programs = good(Sender()), {"loan": build_program()}
     found = []
     for size in (len(record.value), len(record.value) - 1):
-        problem = Validator(kinds["application"], programs, Limits(size)).validate(record, no_clock()).problem
+        problem = Validator(kinds["application"], programs, RecordLimits(size)).validate(record, no_clock()).problem
         found.append(problem and problem.reason)
     assert found == [None, "oversized"]
 
@@ -165,7 +165,7 @@ def test_a_record_of_the_largest_size_is_used_and_one_byte_more_is_not():
     ("time_ms", "reason"), [(no_clock() + 2 * DAY_MS, "future_time"), (no_clock() - TEN_YEARS_MS, "ancient_time")]
 )
 def test_an_event_s_own_time_counts_and_not_when_kafka_took_it(time_ms, reason):
-    validator = Validator(kinds["application"], {"loan": build_program()}, Limits())
+    validator = Validator(kinds["application"], {"loan": build_program()}, RecordLimits())
     record = at(time_ms)(Sender())._replace(timestamp_ms=no_clock())
     problem = validator.validate(record, no_clock()).problem
     assert problem is not None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onward.schemas.events import Application, Outcome
 from onward.streams.engine.timing.watermark import Watermarks, clock_moves, required_topics
 from onward.streams.ingest.ingest import Ingest
-from onward.streams.ingest.validation import Limits
+from onward.streams.ingest.validation import RecordLimits
 from onward.streams.journal.lines import read_entries
 from onward.streams.ledger.summary import summaries
 from onward.streams.metrics import Metrics
@@ -107,7 +107,7 @@ events = st.lists(
 @given(events)
 def test_no_watermark_is_beyond_the_latest_clock_of_a_worker_and_the_bound(sent):
     broker, sender, clock = MemoryBroker(), Sender(), Clock()
-    ingest = Ingest(Topics(), {"loan": PROGRAM}, broker, Metrics(), clock, Limits(future_ms=FUTURE_MS))
+    ingest = Ingest(Topics(), {"loan": PROGRAM}, broker, Metrics(), clock, RecordLimits(future_ms=FUTURE_MS))
 
     async def go():
         await ingest.assigned([])

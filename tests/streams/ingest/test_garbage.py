@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onward.schemas.events import Application, DeadLetter
 from onward.streams.ingest.ingest import Ingest
 from onward.streams.ingest.refusals import OVER_QUOTA
-from onward.streams.ingest.validation import Limits
+from onward.streams.ingest.validation import RecordLimits
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
 from onward.testing.pipeline import START_MS, Run, Sender, no_clock
@@ -32,7 +32,7 @@ def good(sender, name, features=POOR):
 
 async def fold(run, records, ends, quota=100):
     """Ingest the records in chunks that end at ``ends``; fold the journal; return the letters."""
-    limits, broker = Limits(letters_a_second=quota), run.broker
+    limits, broker = RecordLimits(letters_a_second=quota), run.broker
     ingest = Ingest(run.topics, run.programs, broker, Metrics(), no_clock, limits)
     await ingest.assigned([TopicPartition("applications", 0)])
     broker.inputs |= {(one.topic, one.partition, one.offset): one for one in records}

@@ -11,7 +11,7 @@ from onward.schemas.events import Answer, Application, Decision, Erasure, Model,
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import kinds
 from onward.schemas.normal_form import normal_form
-from onward.streams.ingest.validation import Limits, Validator
+from onward.streams.ingest.validation import RecordLimits, Validator
 from onward.streams.records import Record
 from onward.testing.pipeline import START_MS
 from onward.testing.program import build_program
@@ -84,7 +84,7 @@ def texts(event):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_record_takes_longer_than_its_size_allows(kind, programs):
     of_kind = kinds[kind]
-    validator = Validator(of_kind, programs, Limits())
+    validator = Validator(of_kind, programs, RecordLimits())
     headers = cloud_event_headers("id", "test", of_kind.ce_type, START_MS)
     most = FACTOR * plain()
     for value in texts(KINDS[kind]):
@@ -96,7 +96,7 @@ def test_no_record_takes_longer_than_its_size_allows(kind, programs):
 @pytest.mark.attack
 @pytest.mark.parametrize("name", ["ce_id", "ce_source", "ce_type", "ce_time", "ce_specversion", "other"])
 def test_no_header_takes_longer_than_its_size_allows(name, programs):
-    validator = Validator(kinds["application"], programs, Limits())
+    validator = Validator(kinds["application"], programs, RecordLimits())
     most = FACTOR * plain()
     for unit in ("2", "2026-11-21T08:49:00.", "\0", "\u0301", "\u0f73", "a", " "):
         content = (unit * LIMIT).encode()[:LIMIT]

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from onward.streams.engine.portion import Effects
+from onward.streams.engine.portion import PortionChanges
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.engine.timing.timers import WINDOW
 from onward.streams.engine.timing.watermark import required_topics
@@ -62,8 +62,8 @@ def test_an_owner_whose_ledger_another_one_has_claimed_cannot_commit(tmp_path):
             ledger.claim(0)
             states.append(ledger.load({}, required_topics(Topics()), 10))
         with pytest.raises(LedgerError, match="was taken over by another worker"):
-            first.commit(states[0], Effects())
-        second.commit(states[1], Effects())
+            first.commit(states[0], PortionChanges())
+        second.commit(states[1], PortionChanges())
 
 
 def test_a_ledger_that_a_test_leaves_open_is_found_and_closed(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from onward.schemas.draft import draft_spec
-from onward.schemas.draft.questions import Answers, Decisions
+from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
 from onward.schemas.events import Recourse, Value
 from onward.schemas.spec import UNDECIDED
 from onward.schemas.specfile import SpecError
@@ -107,7 +107,7 @@ def test_no_option_changes_what_nobody_knows_to_be_harmless(tmp_path: Path, trad
             load_program_spec(place)
         good = trade.values[1]
         said: Value = int(good) if good.isdigit() else good
-        place.write_text(draft_spec(data, trade.label, Decisions(Answers({trade.label: said}))).text)
+        place.write_text(draft_spec(data, trade.label, DraftDecisions(DraftAnswers({trade.label: said}))).text)
     spec = load_program_spec(place)
     assert trade.desired in (UNDECIDED, spec.spec.label.desired)
     known = {**trade.open_ones, "debt": "down"}

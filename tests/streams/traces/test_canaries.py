@@ -24,7 +24,7 @@ from onward.streams.records import Record, TopicPartition
 from onward.streams.snapshots.store import Snapshots
 from onward.streams.topics import plan
 from onward.streams.traces.names import Names
-from onward.streams.traces.search import Retention, Trace, TraceSearch
+from onward.streams.traces.search import TopicRetention, Trace, TraceSearch
 from onward.streams.traces.snapshots import snapshot_files
 from onward.streams.worker.stages import Stage
 from onward.testing.pipeline import START_MS, Run
@@ -180,7 +180,7 @@ class Finder:
     def __init__(self, world: World) -> None:
         self.words = [word for one in map(Canary, CANARIES) for word in one.words]
         self._world, topics = world, world.tape.run.topics
-        self._search = TraceSearch(Names(self.words), Retention(topics, JOURNAL_DAYS * DAY_MS))
+        self._search = TraceSearch(Names(self.words), TopicRetention(topics, JOURNAL_DAYS * DAY_MS))
 
     def topics(self) -> list[Trace]:
         """The traces in all topics."""
@@ -307,7 +307,7 @@ def test_a_journal_without_an_end_still_names_everybody(tmp_path):
     world = World(tmp_path / "world")
     world.live()
     world.forget()
-    search = TraceSearch(Names(Finder(world).words), Retention(world.tape.run.topics, None))
+    search = TraceSearch(Names(Finder(world).words), TopicRetention(world.tape.run.topics, None))
     traces = [trace for record in world.tape.journal if (trace := search.in_record(record))]
     assert all(trace.is_left(START_MS) for trace in traces)
     assert {number for trace in traces for number in trace.names} == set(range(1, len(Finder(world).words) + 1))

@@ -15,7 +15,7 @@ import pytest
 from onward.schemas.events import Application
 from onward.streams.topics import Topics
 from onward.streams.traces.names import Names
-from onward.streams.traces.search import Retention, TraceSearch
+from onward.streams.traces.search import TopicRetention, TraceSearch
 from onward.testing.tape import POOR, TIMED, tape
 
 SEARCH_A_FILE = """
@@ -33,7 +33,8 @@ print(list(search.in_file(Path(sys.argv[1]))), flush=True)
 def found(*names: str, folder: Path) -> list[tuple[str, tuple[int, ...]]]:
     """Where in the files of a folder names are."""
     return [
-        (trace.note, trace.names) for trace in TraceSearch(Names(names), Retention(Topics(), None)).in_folder(folder)
+        (trace.note, trace.names)
+        for trace in TraceSearch(Names(names), TopicRetention(Topics(), None)).in_folder(folder)
     ]
 
 

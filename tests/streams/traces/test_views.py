@@ -17,7 +17,7 @@ import pytest
 from onward.streams.records import Record, UnreadBatch
 from onward.streams.topics import Topics
 from onward.streams.traces.names import UNSEARCHED, Names
-from onward.streams.traces.search import Retention, TraceSearch
+from onward.streams.traces.search import TopicRetention, TraceSearch
 from onward.testing.tape import DAY_MS
 
 NAME = "p-9"
@@ -36,7 +36,7 @@ def archive(packing: int, *members: bytes) -> bytes:
 
 def search() -> TraceSearch:
     """Searches for one person."""
-    return TraceSearch(Names([NAME]), Retention(Topics(), 28 * DAY_MS))
+    return TraceSearch(Names([NAME]), TopicRetention(Topics(), 28 * DAY_MS))
 
 
 def record(value: bytes) -> Record:

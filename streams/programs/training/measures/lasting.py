@@ -27,7 +27,7 @@ from ...models.scoring import score_of_options
 from ...promised import has_own_score, measured_promise
 from ..margin import LEAST_SERVED
 from ..offered import Offered, lasting_share, offered_to, relative_cost
-from ..resampled import Samples
+from ..resampled import ModelSamples
 from ..trained import Trained
 from ..unsaved_program import Floats, UnsavedProgram
 
@@ -87,7 +87,7 @@ class _Rules(NamedTuple):
     unsaved: UnsavedProgram
     margin: float | UnsetType
     people: Floats
-    samples: Samples
+    samples: ModelSamples
 
     def others(self) -> Iterator[tuple[str, ProgramSpec, Promise]]:
         """The other rules that this program could have, each with its promise: no margins."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier
 
 from onward.agents.candidates import CandidateGenerator, Lasting, Ranges, Space, Vetting, registry
-from onward.agents.candidates.components.combination import SHORT, Effects, Sum, combined
+from onward.agents.candidates.components.combination import SHORT, ChangeEffects, Sum, combined
 from onward.agents.candidates.components.grid import Grid
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1, MaxPercentileShift
@@ -325,7 +325,7 @@ def test_the_memory_of_a_block_is_bounded(movable: int, required: float, count: 
     assert peak < 200e6
 
 
-def _best_pairs(base: Effects, move: Effects, total: Sum, features: int, count: int) -> list[int]:
+def _best_pairs(base: ChangeEffects, move: ChangeEffects, total: Sum, features: int, count: int) -> list[int]:
     """The same combinations by sorting all of them."""
     found = []
     home: dict[int, int] = {}
@@ -356,10 +356,10 @@ def test_the_best_combinations_are_those_of_all(seed: int, most: int, count: int
     """Effects are drawn from few numbers, so that many combinations are worth the same."""
     random, features = np.random.default_rng(seed), 4
 
-    def effects(rows: list[list[int]]) -> Effects:
+    def effects(rows: list[list[int]]) -> ChangeEffects:
         feature = np.array([row + [-1] * (3 - len(row)) for row in rows], dtype=np.intp)
         helps, cost, odds = random.integers(-2, 3, (3, len(rows))) / 2.0
-        return Effects(feature, np.ones_like(feature), helps, np.abs(cost), odds)
+        return ChangeEffects(feature, np.ones_like(feature), helps, np.abs(cost), odds)
 
     size = int(random.integers(1, 3))
     bases = [sorted(random.choice(features, size, replace=False).tolist()) for _ in range(random.integers(0, 7))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onward.agents.candidates.components.overshoot import Told, ends, more_is_accepted
+from onward.agents.candidates.components.overshoot import RawChanges, ends, more_is_accepted
 from onward.agents.candidates.contract import Ranges, Space
 from onward.agents.consequences import Consequences, Encoding, Link
 from onward.agents.tree_walk import Boxes
@@ -54,7 +54,7 @@ def test_every_point_that_is_probed_is_a_state_in_which_the_person_may_be(links:
         asked.append(boxes.points(np.arange(boxes.first[-1])))
         return np.full(len(boxes.owner), -1)
 
-    option = Told.of(space, PERSON[np.newaxis], target)
+    option = RawChanges.of(space, PERSON[np.newaxis], target)
     assert np.flatnonzero(option.changed[0]).tolist() == [0, 1]
     assert more_is_accepted(option, rejected).all()
     assert not ends(option, rejected)
@@ -83,7 +83,7 @@ def test_the_end_is_where_what_follows_is_rejected(links: list[Link]) -> None:
             found.append(hits[0] if len(hits) else -1)
         return np.array(found)
 
-    option = Told.of(space, PERSON[np.newaxis], target)
+    option = RawChanges.of(space, PERSON[np.newaxis], target)
     end = ends(option, rejected)
     values = np.arange(50, 101) / 100.0
     people = np.repeat(PERSON[np.newaxis], len(values), axis=0)

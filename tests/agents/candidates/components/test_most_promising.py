@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates import Mutable, registry
 from onward.agents.candidates.components.effects import log_odds
-from onward.agents.candidates.components.grid import Grid, Limits
+from onward.agents.candidates.components.grid import Grid, StepLimits
 from onward.agents.candidates.components.judge import Judge
 from onward.agents.candidates.components.most_promising import MOST_MOVABLE, most_promising
 from onward.agents.costs import L1
@@ -66,7 +66,7 @@ def test_the_first_by_any_effect_are_moved_and_of_equal_ones_the_first(helps: bo
     random = np.random.default_rng(seed)
     judge, person = judge_of(random, helps=helps), np.array(random.integers(0, 5, COLUMNS) * STEP, dtype=np.float64)
     grid = Grid(judge.space, rounded=True)
-    limits = Limits(*(each.copy() for each in grid.limits(person)))
+    limits = StepLimits(*(each.copy() for each in grid.limits(person)))
     is_open = np.isin(np.arange(COLUMNS), random.choice(COLUMNS, COLUMNS - closed, replace=False))
     for each in limits:
         each[~is_open] = 0

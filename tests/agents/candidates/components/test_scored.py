@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onward.agents.candidates.components.scored import Asking, Measured, ScoredTargets, in_lockstep
+from onward.agents.candidates.components.scored import Asking, MeasuredTargets, ScoredTargets, in_lockstep
 
 Steps = np.ndarray
 
 
-def measured(steps: Steps) -> Measured:
+def measured(steps: Steps) -> MeasuredTargets:
     """What says of each target which one it is."""
     assert not steps[:, 1].any(), "this feature stays"
     sums, good = steps.sum(axis=1).astype(float), steps[:, 0] > 0
-    return Measured(sums, sums, good, good, good)
+    return MeasuredTargets(sums, sums, good, good, good)
 
 
 def search(rounds: Sequence[Sequence[int]]) -> Asking[tuple[list[int], list[float]]]:
@@ -40,7 +40,7 @@ asked_moves = st.lists(st.tuples(st.integers(0, 1), st.sampled_from([-2, -1, 1, 
 def test_searches_in_lockstep_end_as_each_does_alone(people: list[list[list[int]]]) -> None:
     calls = []
 
-    def measure(whose: np.ndarray, steps: Steps) -> Measured:
+    def measure(whose: np.ndarray, steps: Steps) -> MeasuredTargets:
         assert (np.diff(whose) >= 0).all()
         calls.append(len(whose))
         return measured(steps)
@@ -84,7 +84,7 @@ def test_targets_are_extended_as_their_sums_are_added(
 
 
 def test_an_error_of_the_model_is_not_hidden() -> None:
-    def failing(whose: np.ndarray, steps: Steps) -> Measured:
+    def failing(whose: np.ndarray, steps: Steps) -> MeasuredTargets:
         raise ValueError("no score")
 
     with pytest.raises(ValueError, match="no score"):

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 
 from onward.agents.choices.components.pull_buffer import PullBuffer, pairs_of
-from onward.agents.choices.components.regression_forest import Forest
+from onward.agents.choices.components.regression_forest import OnlineForest
 
 POINTS = np.random.default_rng(0).random((30, 3))
 
@@ -30,8 +30,8 @@ def chance(pairs: np.ndarray) -> np.ndarray:
     return np.clip(0.9 - np.abs(pairs[:, 3]) + 0.3 * (pairs[:, 0] > 0.5), 0, 1)
 
 
-def grown(rows: PullBuffer, trees: int = 7, bag: float = 0.5, seed: int = 2) -> Forest:
-    forest, generator = Forest(trees, 200, bag), np.random.default_rng(seed)
+def grown(rows: PullBuffer, trees: int = 7, bag: float = 0.5, seed: int = 2) -> OnlineForest:
+    forest, generator = OnlineForest(trees, 200, bag), np.random.default_rng(seed)
     for tree in range(trees):
         forest.regrow(tree, rows, generator)
     return forest
@@ -44,7 +44,7 @@ def leaf_of(state: dict[str, np.ndarray], offset: int, pair: np.ndarray) -> int:
     return node
 
 
-def assert_leaves_hold_their_rows(forest: Forest, rows: PullBuffer) -> None:
+def assert_leaves_hold_their_rows(forest: OnlineForest, rows: PullBuffer) -> None:
     state = forest.state(len(rows))
     offsets = np.cumsum([0, *state["nodes"][:-1]])
     for tree, offset in enumerate(offsets):
@@ -86,7 +86,7 @@ def test_rows_that_come_change_and_go_keep_their_leaves_right() -> None:
 
 
 def test_new_rows_are_in_bags_as_often_as_drawing_would_have_put_them_there() -> None:
-    rows, forest, generator = filled(100), Forest(400, 200, 0.25), np.random.default_rng(0)
+    rows, forest, generator = filled(100), OnlineForest(400, 200, 0.25), np.random.default_rng(0)
     for slot in range(100):
         forest.add(slot, rows.pairs[slot], generator)
     assert forest.state(100)["bags"].mean() == pytest.approx(0.25, abs=0.01)

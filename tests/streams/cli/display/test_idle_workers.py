@@ -2,14 +2,14 @@ import pytest
 
 from onward.streams.cli.display.idle_workers import IdleWorker, idle_workers
 from onward.streams.kafka.admin.offsets import PartitionOffsets
-from onward.streams.kafka.admin.owners import Member
+from onward.streams.kafka.admin.owners import GroupMember
 from onward.streams.topics import Topics
 
 TOPICS = Topics("eu.")
 
 
-def member(name: str, *journal: int) -> Member:
-    return Member(name, frozenset({("eu.applications", 0), *(("eu.journal", number) for number in journal)}))
+def member(name: str, *journal: int) -> GroupMember:
+    return GroupMember(name, frozenset({("eu.applications", 0), *(("eu.journal", number) for number in journal)}))
 
 
 def ends(*partitions: int, topic: str = "eu.recourse") -> list[PartitionOffsets]:

@@ -18,7 +18,7 @@ from onward.agents.costs.preferences import prior_shares
 from onward.agents.evidence import rounded
 from onward.schemas.events import DeadLetter, NoRecourse, Recourse
 from onward.streams.engine.assessment import propose
-from onward.streams.engine.picks.population import Population
+from onward.streams.engine.picks.population import PickedPopulation
 from onward.streams.engine.state import CurrentModel
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.programs.program import Program
@@ -45,7 +45,7 @@ def counts(ledger: Path) -> dict[str, list[float]]:
     if not stored:
         return NOTHING
     [(body,)] = stored
-    population: Population = record_decoder(Population)(body)
+    population: PickedPopulation = record_decoder(PickedPopulation)(body)
     return {name: array.tolist() for name, array in population.counts.items()}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from onward.schemas.events import Answer, Application, Increment, Outcome, Recourse
-from onward.streams.engine.picks.population import Population
+from onward.streams.engine.picks.population import PickedPopulation
 from onward.streams.engine.sharing import increment as increments
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.array_codec import record_decoder
@@ -55,11 +55,11 @@ def say(cluster: Cluster, numbers: Sequence[int], change: int = 0) -> None:
 
 def counts(cluster: Cluster) -> dict[int, dict[str, bytes]]:
     """What is believed of the people of each shard."""
-    decode = record_decoder(Population)
+    decode = record_decoder(PickedPopulation)
     found = {}
     for place in range(cluster.width):
         for shard, body in rows(cluster.ledger(place), "SELECT shard, body FROM populations"):
-            population: Population = decode(body)
+            population: PickedPopulation = decode(body)
             found[shard] = bits(population.counts)
     return found
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from onward.agents.costs import attainability
 from onward.streams.engine.rounds.forecast import learn_difficulty, sample_of, success_at
-from onward.streams.engine.rounds.state import Member
+from onward.streams.engine.rounds.state import RoundMember
 from onward.tests.streams.engine.rounds.stories import LINE, limited, rounds_of
 
 
 def test_a_sample_is_spaced_evenly_by_score_and_stands_for_all():
     scores = np.random.default_rng(0).permutation(np.arange(250)) / 250
-    rejected = [Member(f"{score:.3f}", 0, None, None, 0, float(score)) for score in scores]
+    rejected = [RoundMember(f"{score:.3f}", 0, None, None, 0, float(score)) for score in scores]
     sample = sample_of(rejected, 100)
     chosen = np.array([float(name) for name in sample.names])
     assert (chosen[0], chosen[-1], len(chosen)) == (0.0, 0.996, 100)

@@ -18,7 +18,7 @@ from onward.streams.cli import main
 from onward.streams.errors import OnwardError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.dates import read_dates
-from onward.streams.programs.training.kept_aside import HALVINGS, MODELS, Training, cuts, halvings, trials
+from onward.streams.programs.training.kept_aside import HALVINGS, MODELS, RepeatedTraining, cuts, halvings, trials
 from onward.tests.support.loans import reviewed_spec, write_loans
 
 FOLDERS = iter(range(1000))
@@ -74,7 +74,7 @@ def test_no_row_of_a_program_reaches_the_models_that_are_asked(
 
     monkeypatch.setattr(LogisticRegression, "fit", recorded)
     [split, *_] = halvings(table.labels, random)
-    [trial] = trials(Training(codec, table, LogisticRegression(), 4), [split], random)
+    [trial] = trials(RepeatedTraining(codec, table, LogisticRegression(), 4), [split], random)
     own, others = seen[:5], seen[5:]
     assert set().union(*own) <= set(split.own.tolist())
     assert len(others) == MODELS

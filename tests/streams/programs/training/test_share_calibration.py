@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from onward.streams.programs.training.equal_margin import equal_margin
-from onward.streams.programs.training.kept_aside import MARGINS, Offer, Trial
+from onward.streams.programs.training.kept_aside import MARGINS, CheapestOptions, SplitTrial
 from onward.streams.programs.training.share_calibration import stated
 
 T, MODELS = 20, 10
-NOBODY = Offer(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
+NOBODY = CheapestOptions(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
-def trial(certified: Any, accepted: Any, promised: Offer = NOBODY, plain: Any = ()) -> Trial:
-    return Trial(np.asarray(certified, dtype=np.intp), np.asarray(accepted, dtype=float), MODELS, promised, plain)
+def trial(certified: Any, accepted: Any, promised: CheapestOptions = NOBODY, plain: Any = ()) -> SplitTrial:
+    return SplitTrial(np.asarray(certified, dtype=np.intp), np.asarray(accepted, dtype=float), MODELS, promised, plain)
 
 
-def groups(seed: int, overstated: float) -> list[list[Trial]]:
+def groups(seed: int, overstated: float) -> list[list[SplitTrial]]:
     """Four halvings; models of other rows accept options less often than the retrains, by about ``overstated``."""
     random, found = np.random.default_rng(seed), []
     for _ in range(4):
@@ -77,11 +77,13 @@ def test_models_that_all_accept_show_no_certainty_and_models_that_all_reject_no_
     assert shares.tolist() == bounds.tolist() == [0, 0, 0]
 
 
-def offer(people: Any, cost: float, accepted: float) -> Offer:
-    return Offer(np.asarray(people, dtype=np.intp), np.full(len(people), cost), np.full(len(people), accepted))
+def offer(people: Any, cost: float, accepted: float) -> CheapestOptions:
+    return CheapestOptions(
+        np.asarray(people, dtype=np.intp), np.full(len(people), cost), np.full(len(people), accepted)
+    )
 
 
-def margins(*accepted_and_cost: tuple[float, float], people: int = 10) -> list[Offer]:
+def margins(*accepted_and_cost: tuple[float, float], people: int = 10) -> list[CheapestOptions]:
     return [offer(range(people), cost, accepted) for accepted, cost in accepted_and_cost]
 
 
@@ -95,7 +97,7 @@ def test_the_margin_of_equal_validity_lies_between_two_that_were_tried() -> None
 
 def test_costs_are_compared_of_people_who_have_both_options() -> None:
     """The people whom only the promise serves are the dear ones."""
-    promised = Offer(np.arange(10), np.array([0.4] * 9 + [4.0]), np.full(10, 0.9))
+    promised = CheapestOptions(np.arange(10), np.array([0.4] * 9 + [4.0]), np.full(10, 0.9))
     found = equal_margin([trial([1], [0.9], promised, margins((0.95, 0.3), people=9))])
     assert found is not None
     assert found.margin == 0

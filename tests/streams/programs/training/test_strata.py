@@ -23,7 +23,7 @@ from onward.streams.programs.bundle.manifest import FittedEffect, FittedSlope
 from onward.streams.programs.consequences import consequences_of
 from onward.streams.programs.effects import effects_in_force, fitted_in_words
 from onward.streams.programs.training.effects import fit_effects
-from onward.streams.programs.training.strata import Groups, Strata, least_squares, strata_of_child
+from onward.streams.programs.training.strata import FittedStrata, Groups, least_squares, strata_of_child
 
 HOMES = np.array(["own", "rent", "other"])
 
@@ -32,7 +32,7 @@ def groups(of: np.ndarray, names: Sequence[str] = tuple(HOMES)) -> Groups:
     return Groups(of, names)
 
 
-def found(x: np.ndarray, y: np.ndarray, features: dict[str, Groups]) -> Strata | None:
+def found(x: np.ndarray, y: np.ndarray, features: dict[str, Groups]) -> FittedStrata | None:
     """What differs, beside the slope of all."""
     x, y = x[:, np.newaxis] - x.mean(), y - y.mean()
     return strata_of_child(x, y, least_squares(x, y)[0], features, len(features))
@@ -162,7 +162,7 @@ def test_how_often_it_is_asked_counts() -> None:
     assert often is None
 
 
-def of_two(first: np.ndarray, second: np.ndarray, y: np.ndarray, home: np.ndarray) -> Strata | None:
+def of_two(first: np.ndarray, second: np.ndarray, y: np.ndarray, home: np.ndarray) -> FittedStrata | None:
     x = np.column_stack([first, second])
     x, y = x - x.mean(axis=0), y - y.mean()
     return strata_of_child(x, y, least_squares(x, y)[0], {"home": groups(home)}, 2)
