@@ -58,12 +58,17 @@ def _commands() -> dict[str, str]:
 
 def _settings(settings: type[Settings], bases: Iterable[type[Settings]]) -> str:
     told = {name for base in bases for name in base.names()}
-    rows = [
-        (f"`--{name.replace('_', '-')}`", f"`ONWARD_{name.upper()}`", _type(field), _default(field), field.description)
-        for name, field in settings.names().items()
-        if name not in told and not is_positional(field)
-    ]
-    return _table(("flag", "variable", "value", "default", "meaning"), rows)
+    named = [(name, field) for name, field in settings.names().items() if name not in told and not is_positional(field)]
+    columns = {
+        "flag": [f"`--{name.replace('_', '-')}`" for name, _ in named],
+        "variable": [f"`ONWARD_{name.upper()}`" for name, _ in named],
+        "value": [_type(field) for _, field in named],
+        "default": [_default(field) for _, field in named],
+        "meaning": [field.description for _, field in named],
+    }
+    if not settings.has_variables:
+        del columns["variable"]
+    return _table(tuple(columns), list(zip(*columns.values(), strict=True)))
 
 
 def _type(field: FieldInfo) -> str:

@@ -25,7 +25,7 @@ from ..programs.onnx.matrix import Stated
 from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
-from ..settings import BrokerSettings, Settings
+from ..settings import BrokerSettings, FlagSettings
 from ..settings.fields import Csv, Metavar, ModelBytes, Names, Paths
 from .display.model_check import broken_in_words, print_check
 from .display.new_model import print_model, tell
@@ -89,7 +89,7 @@ class ImportSettings(NewModelSettings):
     )
 
 
-class CheckSettings(Settings):
+class CheckSettings(FlagSettings):
     """Settings of ``onward models check``."""
 
     manifest: CliPositionalArg[str] = Field(description="The new model's manifest: a path, or an fsspec address.")

@@ -10,7 +10,7 @@ from typing import Annotated, Self
 
 import msgspec
 from pydantic import Field, model_validator
-from pydantic_settings import CliPositionalArg
+from pydantic_settings import CliPositionalArg, CliToggleFlag
 
 from ...schemas.draft import Draft, draft_spec
 from ...schemas.draft.questions import (
@@ -39,7 +39,7 @@ from ..programs.promised import has_promise
 from ..programs.spec_changes import Bounds, SpecRefusedError, changes
 from ..programs.spec_check import load_program_spec
 from ..review.report import PEOPLE
-from ..settings import Settings
+from ..settings import FlagSettings
 from ..settings.fields import Csv, Metavar, Paths
 from .display.interview import Interview
 from .display.read_progress import LineProgress
@@ -61,7 +61,7 @@ MOST_NAMED = 10
 """Of the features that nobody has decided."""
 
 
-class CheckSettings(Settings):
+class CheckSettings(FlagSettings):
     """Settings of ``onward spec check``."""
 
     specs: CliPositionalArg[Annotated[Paths, Metavar("FILE")]] = Field(min_length=1, description="Program spec (YAML).")
@@ -78,7 +78,7 @@ class CheckSettings(Settings):
         return self
 
 
-class DraftSettings(Settings):
+class DraftSettings(FlagSettings):
     """Settings of ``onward spec draft``."""
 
     csv: CliPositionalArg[Csv] = Field(description="Data with one column a feature and a label.")
@@ -88,14 +88,10 @@ class DraftSettings(Settings):
         None,
         description="Answers to its questions, in YAML or JSON: taken from the file, and new ones kept in it.",
     )
-    asks: bool = Field(
-        True,
-        validation_alias="input",
-        description="Ask on a terminal; with --no-input nothing is asked, and what is not known stays undecided.",
-    )
+    no_input: CliToggleFlag[bool] = Field(False, description="Ask nothing: what is not known stays undecided.")
 
 
-class ReviewSettings(Settings):
+class ReviewSettings(FlagSettings):
     """Settings of ``onward spec review``."""
 
     spec: CliPositionalArg[Path] = Field(description="Program spec (YAML) whose model is trained.")
@@ -120,7 +116,7 @@ def _check(args: Sequence[str]) -> int:
 
 def _draft(args: Sequence[str]) -> int:
     settings = parse_settings(DraftSettings, "onward spec draft", "Draft a program spec from a CSV.", args)
-    ask = Interview() if settings.asks and sys.stdin.isatty() and sys.stderr.isatty() else None
+    ask = Interview() if not settings.no_input and sys.stdin.isatty() and sys.stderr.isatty() else None
     return draft(settings.csv, settings.label, settings.output, settings.answers, ask)
 
 

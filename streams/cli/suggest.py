@@ -17,7 +17,7 @@ from rich.progress import track
 from ...schemas.events import NoRecourse, Recourse
 from ..errors import UsageError
 from ..printable import answer_in_words, in_language, printable
-from ..settings import Settings
+from ..settings import FlagSettings
 from ..settings.fields import File, Metavar
 from .display.words import counted
 from .flags.parsing import parse_settings
@@ -34,7 +34,7 @@ MOST_DIGITS = 5
 """Of an answer."""
 
 
-class SuggestSettings(Settings):
+class SuggestSettings(FlagSettings):
     """Settings of ``onward suggest``."""
 
     people: CliPositionalArg[Path] = Field(description="CSV with the spec's features; it needs no label.")

@@ -29,7 +29,7 @@ from ...environments.competition import (
     load_worlds,
 )
 from ..errors import OnwardError, UsageError
-from ..settings import Settings as CommandSettings
+from ..settings import FlagSettings
 from ..settings.fields import Folder, Metavar
 from .flags.parsing import parse_settings
 
@@ -71,7 +71,7 @@ class Agent(NamedTuple):
     history: Callable[[], Sequence[LessonProgress]] = tuple
 
 
-class TrainingSettings(CommandSettings):
+class TrainingSettings(FlagSettings):
     """Settings of every training: its folder, its worlds and its seed."""
 
     model_config = SettingsConfigDict(allow_inf_nan=True)  # check_above_zero refuses them

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .fields import Names, upper
 
@@ -32,10 +32,29 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
     )
 
+    has_variables: ClassVar[bool] = True
+
     @classmethod
     def names(cls) -> dict[str, FieldInfo]:
         """Every setting by the name that its flag and its variable are made of."""
         return {str(field.validation_alias or name): field for name, field in cls.model_fields.items()}
+
+
+class FlagSettings(Settings):
+    """The settings of a command that works on files: it has flags alone.
+
+    The variables of a worker's machine say nothing of what somebody trains, drafts or checks there.
+    """
+
+    model_config = SettingsConfigDict(cli_show_env_vars=False)
+    has_variables: ClassVar[bool] = False
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: Any
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, which come before, and what code gives."""
+        return (init_settings,)
 
 
 class BrokerSettings(Settings):

@@ -23,9 +23,13 @@ def is_positional(field: FieldInfo) -> bool:
     return not {*field.metadata}.isdisjoint(CliPositionalArg.__metadata__)
 
 
+COMMA = "\x1f"
+"""Stands for the comma in a part of a list that is not to be split."""
+
+
 def _split(value: object) -> object:
     if isinstance(value, str):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
+        return tuple(part.strip().replace(COMMA, ",") for part in value.split(",") if part.strip())
     return value
 
 
@@ -34,13 +38,8 @@ def upper(value: object) -> object:
     return value.upper() if isinstance(value, str) else value
 
 
-def _split_paths(value: object) -> object:
-    """The paths of a list; one path may have a comma in it."""
-    return (value,) if isinstance(value, str) and Path(value).exists() else _split(value)
-
-
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_paths)]
+Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 File = Annotated[Path, Metavar("FILE")]
 Folder = Annotated[Path, Metavar("DIR")]
 Csv = Annotated[Path, Metavar("CSV")]

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from ...programs.training.seeding import MOST_SEED
-from ...settings import Settings
+from ...settings import FlagSettings
 from ...settings.fields import File, Folder, Metavar
 
 
@@ -21,7 +21,7 @@ def _seed(seed: object) -> int:
 Seed = Annotated[int, BeforeValidator(_seed)]
 
 
-class NewModelSettings(Settings):
+class NewModelSettings(FlagSettings):
     """The spec, the new folder, the seed, and the goal's policy."""
 
     spec: File = Field(description="Program spec (YAML).")

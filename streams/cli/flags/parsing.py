@@ -16,7 +16,7 @@ from pydantic_settings import CliApp, CliSettingsSource, SettingsError
 
 from ...errors import UsageError
 from ...settings import Settings
-from ...settings.fields import Metavar, is_positional
+from ...settings.fields import COMMA, Metavar, is_positional
 
 S = TypeVar("S", bound=Settings)
 
@@ -63,7 +63,8 @@ def parse_settings(settings: type[S], prog: str, description: str, args: Sequenc
     parser = CommandParser(prog=prog, description=description)
     named = settings.names().items()
     metavars = {name: own.text for name, field in named for own in field.metadata if isinstance(own, Metavar)}
-    add_argument = partial(_add_argument, metavars)
+    lists = {name for name, field in named if "tuple" in str(field.annotation) and not settings.has_variables}
+    add_argument = partial(_add_argument, metavars, lists)
     source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=add_argument)
     try:
         return CliApp.run(settings, cli_args=list(args), cli_settings_source=source)
@@ -81,15 +82,20 @@ def _flags(args: Sequence[str]) -> Iterator[str]:
 
 
 def _add_argument(
-    metavars: Mapping[str, str], container: argparse.ArgumentParser, *names: str, **options: Any
+    metavars: Mapping[str, str], lists: Container[str], container: argparse.ArgumentParser, *names: str, **options: Any
 ) -> argparse.Action:
-    """Add a flag with a readable metavar, or its setting's own, and without an empty default in its help."""
+    """Add a flag with a readable metavar, or its setting's own, and without an empty default in its help.
+
+    The values of ``lists`` are not split at commas, as those that may stand in a variable are.
+    """
+    name = names[-1].removeprefix("--").replace("-", "_")
     metavar = options.get("metavar")
     if metavar is not None:
-        own = metavars.get(names[-1].removeprefix("--").replace("-", "_"))
-        options["metavar"] = own or METAVARS.get(metavar, metavar)
+        options["metavar"] = metavars.get(name) or METAVARS.get(metavar, metavar)
     if options.get("nargs") in ("*", "+") and names[-1].startswith("--"):
-        options["action"] = "extend"  # it may be repeated, too
+        options |= {"action": "extend", "nargs": "+"}  # it may be repeated, too
+    if name in lists:
+        options["type"] = lambda text: text.replace(",", COMMA)
     for default in EMPTY_DEFAULTS:
         options["help"] = options["help"].replace(default, "")
     options["help"] = TUPLE_DEFAULT.sub(_plain_default, options["help"])
@@ -100,15 +106,16 @@ def _plain_default(match: re.Match[str]) -> str:
     return f"(default: {match[1].translate(QUOTES_AND_SPACES)})"
 
 
-def missing(*names: str, positional: Container[str] = ()) -> str:
+def missing(*names: str, has_variables: bool = True) -> str:
     """The message for required settings that are missing."""
-    shown = listed((_shown(name, name in positional) for name in names), "and")
+    flags = listed(map(_flag, names), "and")
     verb, pronoun = ("is", "it") if len(names) == 1 else ("are", "them")
-    return f"{shown} {verb} missing: give {pronoun}, or set {listed(map(_variable, names), 'and')}"
+    variables = f", or set {listed(map(_variable, names), 'and')}" if has_variables else ""
+    return f"{flags} {verb} missing: give {pronoun}{variables}"
 
 
-def _shown(name: str, is_positional: bool) -> str:
-    return name.upper() if is_positional else f"--{name.replace('_', '-')}"
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _variable(name: str) -> str:
@@ -122,20 +129,22 @@ def listed(words: Iterable[str], conjunction: str) -> str:
 
 
 def _messages(settings: type[Settings], errors: Sequence[Any]) -> Iterator[str]:
-    positional = {name for name, field in settings.names().items() if is_positional(field)}
     absent = [str(error["loc"][0]) for error in errors if error["type"] == "missing"]
     if absent:
-        yield missing(*absent, positional=positional)
+        yield missing(*absent, has_variables=settings.has_variables)
     for error in errors:
         if error["type"] != "missing":
-            yield _message(settings, error, positional)
+            yield _message(settings, error)
 
 
-def _message(settings: type[Settings], error: Any, positional: Container[str]) -> str:
+def _message(settings: type[Settings], error: Any) -> str:
     message = str(error["msg"]).removeprefix("Value error, ")
     if not error["loc"]:
         return message
     name = str(error["loc"][0])
-    value = "" if "Secret" in str(settings.names()[name].annotation) else f" (it is {error['input']!r})"
-    shown = f"{_shown(name, name in positional)} or {_variable(name)}"
+    field = settings.names()[name]
+    shown = name.upper() if is_positional(field) else _flag(name)
+    if settings.has_variables:
+        shown += f" or {_variable(name)}"
+    value = "" if "Secret" in str(field.annotation) else f" (it is {error['input']!r})"
     return f"{shown}: {message[0].lower()}{message[1:]}{value}"
