@@ -120,6 +120,6 @@ def train(
     measured = manifest.measured
     remind(data, unlabelled_in_words(None if measured.data is None else measured.data.unlabelled))
     remind(data, selected_in_words(measured))
-    remind(folder, protected.in_words(measured))
+    remind(folder, protected.in_words(manifest, loaded.spec))
     remind(folder, doubts_in_words(measured.effects, manifest.effects))
     return manifest

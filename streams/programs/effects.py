@@ -43,7 +43,7 @@ def doubts_in_words(doubts: Doubts | None, fitted: Fitted) -> Iterator[str]:
     """A line for each thing that a model's data say against what follows in its spec."""
     if doubts is None:
         return
-    for name in dict.fromkeys([*doubts.broken, *doubts.undefined]):
+    for name in sorted({*doubts.broken, *doubts.undefined}):
         if broken := doubts.broken.get(name):
             yield f"{name}: not what `computed` says in {share(broken)} of the rows: correct the formula or these rows"
         if undefined := doubts.undefined.get(name):

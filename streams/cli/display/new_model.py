@@ -71,7 +71,7 @@ def _left_out(spec: ProgramSpec) -> Iterator[str]:
 def _warnings(manifest: Manifest, spec: ProgramSpec) -> Iterator[str]:
     """What is wrong with a model, its data or its spec."""
     measured = manifest.measured
-    yield from protected.in_words(measured)
+    yield from protected.in_words(manifest, spec)
     yield from selected_in_words(measured)
     yield from effects.doubts_in_words(measured.effects, manifest.effects)
     if measured.served is not None and served.serves_nobody(measured.served):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
 
 from ....schemas.unlabelled import Unlabelled
 from .measured import (
@@ -20,97 +23,64 @@ from .measured import (
 )
 
 Metrics = Mapping[str, float]
+S = TypeVar("S")
 
-QUALITY = ("accuracy", "balanced_accuracy", "roc_auc", "brier_score", "approval_rate", "desired_rate")
+SERVED = {
+    "rejected": "rejected_sampled",
+    "at_threshold": "without_option_at_threshold",
+    "breaking": "without_option_breaking",
+    "below_floor": "only_below_the_floor",
+    "up_to_a_point": "only_up_to_a_point",
+    "in_round": "without_option_in_round",
+}
+UNLABELLED = {"rows": "unlabelled_rows", "read": "unlabelled_rows_read", "unusable": "unlabelled_rows_unusable"}
+APPROVALS = {"labelled": "approval_rate_labelled", "unlabelled": "approval_rate_unlabelled"}
+EQUAL_MARGIN = {"margin": "equal_margin"} | {
+    name: f"equal_margin_{name}" for name in ("cost", "promised_cost", "accepted")
+}
+DOUBTS = {"broken": "computed_broken: ", "undefined": "computed_undefined: ", "against": "effect_against: "}
 
 
 def measured_by(metrics: Metrics) -> Measured:
     """What the numbers say; a measure of which one lacks is None."""
+    metrics = {name: int(number) if float(number).is_integer() else number for name, number in metrics.items()}
+    parts = {
+        "unlabelled": _struct(Unlabelled, metrics, UNLABELLED),
+        "approvals": _struct(Approvals, metrics, APPROVALS),
+        "broken": _named(metrics, "broken:"),
+    }
+    means, equal = _named(metrics, "promise_"), _struct(EqualMargin, metrics, EQUAL_MARGIN)
+    doubts = Doubts(**{field: _named(metrics, prefix) for field, prefix in DOUBTS.items()})
     return Measured(
-        _quality(metrics),
-        _data(metrics),
-        _served(metrics),
-        Margin(metrics["retrained_accept"]) if "retrained_accept" in metrics else None,
-        _promised(metrics),
-        _lasting(metrics),
+        _struct(Quality, metrics),
+        _struct(Data, {"instances": 0, **metrics}, {}, parts)
+        if metrics.keys() & {"instances", "fewest_alike"}
+        else None,
+        _struct(Served, metrics, SERVED, {"only_ways": _named(metrics, "only_way:")}),
+        _struct(Margin, metrics, {"accepted": "retrained_accept"}),
+        Promised(means, equal) if means or equal else None,
+        _lasting(_named(metrics, "lasting:")),
         _named(metrics, "protected:"),
-        _doubts(metrics),
+        None if doubts == Doubts() else doubts,
     )
 
 
-def _quality(metrics: Metrics) -> Quality | None:
-    if not _has(metrics, (*QUALITY, "held_out_rows")):
-        return None
-    return Quality(
-        **{name: metrics[name] for name in QUALITY},
-        held_out_rows=int(metrics["held_out_rows"]),
-        training_rows=_count(metrics, "training_rows"),
-        just_above=metrics.get("just_above"),
-    )
-
-
-def _data(metrics: Metrics) -> Data | None:
-    if "instances" not in metrics:
-        return None
-    rows = _count(metrics, "unlabelled_rows")
-    read, unusable = _count(metrics, "unlabelled_rows_read"), _count(metrics, "unlabelled_rows_unusable")
-    approvals = ("approval_rate_labelled", "approval_rate_unlabelled")
-    return Data(
-        int(metrics["instances"]),
-        _count(metrics, "fewest_alike"),
-        None if rows is None else Unlabelled(rows, read, unusable),
-        Approvals(*(metrics[name] for name in approvals)) if _has(metrics, approvals) else None,
-        {name: int(count) for name, count in _named(metrics, "broken:").items()},
-    )
-
-
-def _served(metrics: Metrics) -> Served | None:
-    if not _has(metrics, ("rejected_sampled", "without_option")):
-        return None
-    return Served(
-        int(metrics["rejected_sampled"]),
-        metrics["without_option"],
-        metrics.get("without_option_at_threshold"),
-        metrics.get("without_option_breaking", 0.0),
-        metrics.get("only_below_the_floor"),
-        metrics.get("only_up_to_a_point"),
-        metrics.get("round_score"),
-        metrics.get("without_option_in_round"),
-        _named(metrics, "only_way:"),
-        metrics.get("many_changes"),
-    )
-
-
-def _promised(metrics: Metrics) -> Promised | None:
-    means = _named(metrics, "promise_")
-    names = ("equal_margin", "equal_margin_cost", "equal_margin_promised_cost", "equal_margin_accepted")
-    equal = EqualMargin(*(metrics[name] for name in names)) if _has(metrics, names) else None
-    return Promised(means, equal) if means or equal else None
-
-
-def _lasting(metrics: Metrics) -> Lasting | None:
-    facts = _named(metrics, "lasting:")
+def _lasting(facts: Metrics) -> Lasting | None:
     rules = dict.fromkeys(name.rpartition(":")[0] for name in facts if ":" in name)
-    found = {}
-    for rule in rules:
-        names = [f"{rule}:{fact}" for fact in Lasted.__struct_fields__]
-        if _has(facts, names):
-            found[rule] = Lasted(*(facts[name] for name in names))
-    return Lasting(int(facts.get("models", 0)), int(facts.get("people", 0)), found) if found else None
+    lasted = {rule: _struct(Lasted, _named(facts, f"{rule}:")) for rule in rules}
+    return _struct(Lasting, facts, {}, {"rules": {rule: each for rule, each in lasted.items() if each is not None}})
 
 
-def _doubts(metrics: Metrics) -> Doubts | None:
-    kinds = ("computed_broken: ", "computed_undefined: ", "effect_against: ")
-    doubts = Doubts(*(_named(metrics, kind) for kind in kinds))
-    return None if doubts == Doubts() else doubts
-
-
-def _has(metrics: Metrics, names: Sequence[str]) -> bool:
-    return all(name in metrics for name in names)
-
-
-def _count(metrics: Metrics, name: str) -> int | None:
-    return int(metrics[name]) if name in metrics else None
+def _struct(
+    kind: type[S], metrics: Metrics, names: Mapping[str, str] = {}, more: Mapping[str, object] = {}
+) -> S | None:
+    """The struct of the numbers by its fields' ``names``, which are their own by default; None where one lacks."""
+    fields = (field.name for field in msgspec.structs.fields(kind))
+    found = {field: metrics[name] for field in fields if (name := names.get(field, field)) in metrics}
+    try:
+        return msgspec.convert({**found, **more}, kind)
+    except msgspec.ValidationError:
+        return None
 
 
 def _named(metrics: Metrics, prefix: str) -> dict[str, float]:

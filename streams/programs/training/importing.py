@@ -79,15 +79,17 @@ def import_model(
     check_new(output)
     _check_retrains(loaded, retrains)
     policy = read_goal_policy(goal_policy, loaded)
+    content = read_local(file)
     trained = read_model(
-        file, csv, loaded, seed, probabilities=probabilities, columns=columns, retrains=retrains, tell=tell
+        file, content, csv, loaded, seed, probabilities=probabilities, columns=columns, retrains=retrains, tell=tell
     )
-    digest = _digest([*map(read_local, (file, *retrains)), policy], csv, loaded, seed)
+    digest = _digest([content, *map(read_local, retrains), policy], csv, loaded, seed)
     return write_trained(replace(trained, version=lambda _: f"onnx-{digest}", goal_policy=policy), output)
 
 
 def read_model(
     file: Path,
+    content: bytes,
     csv: Path,
     loaded: LoadedSpec,
     seed: int,
@@ -97,13 +99,13 @@ def read_model(
     retrains: Sequence[Path],
     tell: Tell,
 ) -> Trained:
-    """The model of an ONNX file, with the rows that measure it; it has no name yet.
+    """The model of an ONNX ``file`` with this ``content``, and the rows that measure it; it has no name yet.
 
     Raises ``ModelError`` and ``TableError`` as ``import_model``.
     """
     table, codec = labelled(csv, loaded, tell), FeatureCodec(loaded.spec)
     importer = Importer(codec, table, probabilities)
-    model = importer.model(file, read_local(file), columns, tell)
+    model = importer.model(file, content, columns, tell)
     again = [importer.retrain(each, model) for each in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))

@@ -41,8 +41,8 @@ class Trained:
 
     ``refit`` gives the scores of models of other rows, by which a margin is measured; it is given the samples, where
     these were made before. ``resample`` makes the samples. ``measure_share`` says what the verdict of retrains is
-    worth, and ``version`` names the model with it. All three draw random numbers: ask for ``margin``, ``samples`` and
-    ``share`` in this order.
+    worth, and ``version`` names the model with it. These draw random numbers from one stream, in one order, whatever is
+    asked for first.
     """
 
     csv: Path
@@ -104,6 +104,8 @@ class Trained:
     @cached_property
     def samples(self) -> ModelSamples:
         """Models of other samples of the rows."""
+        if not self._is_asked_of_samples:
+            _ = self.margin  # which draws before
         return self.resample()
 
     @cached_property
@@ -131,6 +133,7 @@ class Trained:
     @cached_property
     def share(self) -> ShareMeasurement:
         """What the verdict of the retrains is worth."""
+        _ = self.margin, self.samples  # which draw before
         return self.measure_share()
 
     @cached_property

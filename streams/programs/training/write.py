@@ -25,7 +25,6 @@ def write_trained(trained: Trained, output: Path) -> Manifest:
     rows = data.measure(trained)
     facts = facts._replace(has_instances=bool(trained.instances), data=rows)
     check_first(facts, trained.loaded)
-    # In this order: they draw from one stream of random numbers.
     margin, samples, share = trained.margin.margin, trained.samples, trained.share
     facts = facts._replace(margin=margin, retrains=samples.retrains, calibration=share.calibration)
     check_first(facts, trained.loaded)

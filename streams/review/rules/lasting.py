@@ -36,6 +36,6 @@ def dies(evidence: Evidence) -> Iterator[Finding]:
 
 def lasting_share(measured: Measured) -> float | None:
     """The share of a program's options that models of other rows accept; None where training has not measured it."""
-    if measured.lasting is not None:
+    if measured.lasting is not None and OWN in measured.lasting.rules:
         return measured.lasting.rules[OWN].share
     return None if measured.margin is None else measured.margin.accepted

@@ -24,6 +24,7 @@ from onward.schemas.not_given import is_not_given
 from onward.schemas.spec import UNDECIDED, Constraints, Label, ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.schemas.table import TableError, read_table
+from onward.schemas.unlabelled import Unlabelled
 from onward.schemas.yamltree import YamlDocument
 from onward.streams.ingest.partitioning import partition_of
 from onward.streams.journal.entries import journal_key
@@ -717,7 +718,7 @@ def test_a_code_of_a_label_is_no_outcome_and_the_label_undecided_until_somebody_
     assert "and take from `not_given` what is an outcome: " in draft.to_decide[0]
     desired = label_value(values[1])
     table = read_table(file, msgspec.structs.replace(spec, label=Label("repaid", desired, spec.label.not_given)))
-    assert (len(table.rows), table.left_out) == (ROWS - count, {"unlabelled_rows": count})
+    assert (len(table.rows), table.without_label) == (ROWS - count, Unlabelled(count))
     early = DraftDecisions(DraftAnswers({"repaid": desired}))
     assert parsed(draft_spec(file, "repaid", early)).label.desired == UNDECIDED
     assert "label.repaid: not taken: " in early.unused()[0]

@@ -143,7 +143,7 @@ class _Rules(NamedTuple):
 def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
     """How many options last, what other rules would give and cost, and what it would take where too few do."""
     measured = manifest.measured.lasting
-    if measured is None:
+    if measured is None or OWN not in measured.rules:
         return
     found = dict(measured.rules)
     own = found.pop(OWN)

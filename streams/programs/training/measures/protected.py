@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from .....agents.goals import accepted
 from .....schemas.encoding import FeatureCodec
-from ...bundle.measured import Measured
+from .....schemas.spec import ProgramSpec
+from ...bundle.manifest import Manifest
 from ..trained import Trained
 
 Floats = NDArray[np.float64]
@@ -43,9 +44,9 @@ def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Flo
     return shares
 
 
-def in_words(measured: Measured) -> Iterator[str]:
+def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
     """A line for each feature that the model reads although the spec protects or audits it."""
-    for name, share in measured.protected.items():
+    for name, share in manifest.measured.protected.items():
         yield (
             f"the model reads {name}, which the spec protects or audits: another value of it alone changes {share:.1%} "
             "of its decisions about people of the data"
