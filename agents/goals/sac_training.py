@@ -38,7 +38,7 @@ class Practice(Protocol):
         """Tell the goals (E,) to those who are turned down, and play on to the next round."""
 
 
-class TrainingSettings(NamedTuple):
+class LessonSettings(NamedTuple):
     """The settings of the training.
 
     The reward of a goal is alpha (1 + .9 log RR) + tau (1 + .9 log RF) of the next round, a term without its share left
@@ -77,10 +77,10 @@ class SacTraining:
         arrays = training.export()
     """
 
-    def __init__(self, practice: Practice, seed: int, settings: TrainingSettings | None = None) -> None:
+    def __init__(self, practice: Practice, seed: int, settings: LessonSettings | None = None) -> None:
         import torch
 
-        self._torch, self._practice, self.settings = torch, practice, settings or TrainingSettings()
+        self._torch, self._practice, self.settings = torch, practice, settings or LessonSettings()
         self._learner = SoftActorCritic(INPUTS, 1, 1, seed, self.settings.learning)
         self.lesson, self.history = 0, list[LessonProgress]()
 
@@ -145,7 +145,7 @@ class SacTraining:
         return terms[:, 0] / (self.settings.alpha + self.settings.tau)
 
 
-def reward(reliability: Array, feasibility: Array, settings: TrainingSettings) -> Array:
+def reward(reliability: Array, feasibility: Array, settings: LessonSettings) -> Array:
     """The rewards (E,) of goals after which RR and RF (E,) were met; a NaN has no part in them."""
     terms = [
         np.nan_to_num(weight * (1.0 + 0.9 * np.log(np.maximum(share, LEAST_SHARE))))

@@ -12,7 +12,7 @@ from pydantic import Field
 from onward.benchmarks.competition.recommenders import phi_training
 from onward.environments.competition import CompetitionPeople, CompetitionRules
 from onward.streams.cli.flags.parsing import parse_settings
-from onward.streams.cli.train_rl import Agent, TrainingSettings, check_above_zero, train
+from onward.streams.cli.train_rl import Agent, TrainingSettings, train
 from onward.streams.errors import OnwardError, UsageError
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ EVERY = 500
 class PhiSettings(TrainingSettings):
     """The settings of a training of phi."""
 
-    updates: int | None = Field(None, description="Updates of the networks (default: 23000).")
+    updates: int | None = Field(None, ge=1, description="Updates of the networks (default: 23000).")
     world: int = Field(0, description="The world to train it in.")
 
 
@@ -35,7 +35,6 @@ def run(args: Sequence[str]) -> int:
     """Train phi and write its arrays, ``recommender.npz``; a wrong flag or a missing torch is one line and code 2."""
     try:
         options = parse_settings(PhiSettings, PROGRAM, __doc__ or "", args)
-        check_above_zero(options, (), ("updates",))
         train(lambda worlds: phi(options, worlds), options)
     except OnwardError as error:
         print(f"train_phi: {error}", file=sys.stderr)

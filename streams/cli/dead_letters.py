@@ -28,7 +28,7 @@ from ..printable import printable
 from ..records import TopicPartition
 from ..replay.dead_letters import FoundLetter, headers_of_another, position_of, read_letter, retried_id
 from ..settings import BrokerSettings
-from ..settings.fields import Names
+from ..settings.fields import Json, Names
 from ..topics import Topics
 from .display.dead_letters import print_letters, print_records, print_retried
 from .display.read_progress import ReadProgress
@@ -67,14 +67,14 @@ class DeadLetterSettings(BrokerSettings):
         None, description="Those sent at this time or later: 2026-11-21, 2026-11-21T08:49:00Z, or P1D for a day ago."
     )
     until: str | None = Field(None, description="Those sent before this time.")
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
 
 
 class ShowLetterSettings(BrokerSettings):
     """Settings of ``onward dead-letters show``."""
 
     letters: CliPositionalArg[Names] = Field(min_length=1, description="Dead letters, TOPIC/PARTITION/OFFSET.")
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
 
 
 class RetrySettings(DeadLetterSettings):

@@ -25,6 +25,7 @@ from ..kafka.consume.between import records_between
 from ..printable import printable
 from ..settings import BrokerSettings, fields
 from ..settings.archive import ArchiveSettings
+from ..settings.fields import Json
 from ..topics import DAY_MS
 from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
@@ -86,7 +87,7 @@ class TraceSettings(ArchiveSettings):
         le=36_500,
         description="The workers' --journal-days; without it nothing ends what the journal holds.",
     )
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
 
 
 class FoundTrace(NamedTuple):

@@ -39,7 +39,7 @@ from ..replay.evaluation import (
 )
 from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings.archive import ArchiveSettings
-from ..settings.fields import Metavar, Names
+from ..settings.fields import Json, Metavar, Names
 from .display.evaluation import print_report, report_of
 from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
@@ -78,7 +78,7 @@ class EvaluateSettings(ArchiveSettings):
         min_length=1,
         description="Where the journal was cut, begin with the oldest good snapshot at this address.",
     )
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of a table.")
+    as_json: Json = False
 
     @model_validator(mode="after")
     def _one_policy(self) -> Self:

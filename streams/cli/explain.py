@@ -22,6 +22,7 @@ from ..programs.reasons import reasons_under
 from ..replay.considered import ConsideredOption, considered_options
 from ..replay.history import Happening
 from ..replay.journal_replay import ReplayedStep
+from ..settings.fields import Json
 from .display.explanation import Explanation, explain, in_lines, write_page
 from .display.printed_json import print_json
 from .flags.output_paths import check_file
@@ -46,7 +47,7 @@ class ExplainSettings(ApplicationSettings):
         None,
         description="Program spec (YAML), to tell the options considered: the journal is read from its beginning.",
     )
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
     html: Path | None = Field(None, description="File to write the page to as HTML, instead of lines.")
 
 

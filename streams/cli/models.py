@@ -26,7 +26,7 @@ from ..programs.spec_check import load_program_spec, load_spec_of
 from ..programs.training.importing import import_model
 from ..replay.model_check import CheckedModel, check_open_options
 from ..settings import BrokerSettings, FlagSettings
-from ..settings.fields import Csv, Metavar, ModelBytes, Names, Paths
+from ..settings.fields import Csv, Json, Metavar, ModelBytes, Names, Paths
 from .display.model_check import broken_in_words, print_check
 from .display.new_model import print_model, tell
 from .display.read_progress import ReadProgress
@@ -107,7 +107,7 @@ class CheckSettings(FlagSettings):
         None, description="The same for the options of each group of --by (default: no limit)."
     )
     max_model_bytes: ModelBytes = LoadLimits.memory_bytes
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
+    as_json: Json = False
 
     @model_validator(mode="after")
     def _groups(self) -> Self:

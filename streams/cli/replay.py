@@ -24,7 +24,7 @@ from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
 from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
 from ..settings.archive import ArchiveSettings
-from ..settings.fields import Paths
+from ..settings.fields import Json, Paths
 from ..topics import Topics
 from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
@@ -56,7 +56,7 @@ class ReplaySettings(ArchiveSettings):
     from_ledger: Path | None = Field(
         None, description="Begin with copies of the ledgers in this folder, a worker's --state-dir or a backup of one."
     )
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
 
     @model_validator(mode="after")
     def _checks(self) -> Self:

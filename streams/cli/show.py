@@ -15,6 +15,7 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
 from ..replay.history import Happening, state_of
+from ..settings.fields import Json
 from .display.happenings import in_words
 from .display.printed_json import print_json
 from .flags.parsing import parse_settings
@@ -36,7 +37,7 @@ class ShowSettings(ApplicationSettings):
         None,
         description="Program spec (YAML), to tell what answers taught: the journal is read from its beginning.",
     )
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of lines.")
+    as_json: Json = False
 
 
 class ShownEvent(NamedTuple):

@@ -18,6 +18,7 @@ from ..kafka.admin.owners import members
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..settings import BrokerSettings
+from ..settings.fields import Json
 from ..topics import Topics
 from .display.idle_workers import idle_workers
 from .display.printed_json import print_json
@@ -36,7 +37,7 @@ class StatusSettings(BrokerSettings):
 
     group: str = Field(defaults.GROUP, min_length=1, description="Consumer group of the workers.")
     state_dir: Path | None = Field(None, description="Folder of a worker's ledgers, to be read as well.")
-    as_json: bool = Field(False, validation_alias="json", description="Print one JSON object instead of tables.")
+    as_json: Json = False
 
 
 def run(args: Sequence[str]) -> int:

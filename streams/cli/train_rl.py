@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from pydantic_settings import CliPositionalArg, SettingsConfigDict
+from pydantic_settings import CliPositionalArg
 from rich.console import Console
 
 from ...agents.actor import save_arrays
@@ -74,44 +74,29 @@ class Agent(NamedTuple):
 class TrainingSettings(FlagSettings):
     """Settings of every training: its folder, its worlds and its seed."""
 
-    model_config = SettingsConfigDict(allow_inf_nan=True)  # check_above_zero refuses them
-
     output: Folder = Field(description="Folder of arrays and checkpoints.")
     worlds: Annotated[Path | None, Metavar("FILE.npz")] = Field(
         None, description=f"Frozen worlds (default: {DRAWN_WORLDS} drawn from seeds)."
     )
-    seed: int = Field(0, description="Of everything random.")
+    seed: int = Field(0, ge=0, description="Of everything random.")
 
 
 class GoalSettings(TrainingSettings):
     """Settings of ``onward train-rl``."""
 
     agent: CliPositionalArg[Literal["goal"]] = Field(description="What is trained.")
-    horizon: Annotated[int, Metavar("T")] = Field(1, description="Rounds within which people come back.")
-    beta: float = Field(0.05, description="How easy changes are.")
-    lessons: int | None = Field(None, description="Lessons, 50 rounds each (default: 140).")
-    alpha: float = Field(7.0, description="The weight of reliability.")
-    tau: float = Field(5.0, description="The weight of feasibility.")
+    horizon: Annotated[int, Metavar("T")] = Field(1, ge=1, description="Rounds within which people come back.")
+    beta: float = Field(0.05, gt=0, description="How easy changes are.")
+    lessons: int | None = Field(None, ge=1, description="Lessons, 50 rounds each (default: 140).")
+    alpha: float = Field(7.0, gt=0, description="The weight of reliability.")
+    tau: float = Field(5.0, gt=0, description="The weight of feasibility.")
 
 
 def run(args: Sequence[str]) -> int:
     """Train and write the arrays."""
     settings = parse_settings(GoalSettings, "onward train-rl", DESCRIPTION, args)
-    check_above_zero(settings, ("alpha", "tau", "beta"), ("lessons", "horizon"))
     train(lambda worlds: _goal(settings, worlds), settings)
     return 0
-
-
-def check_above_zero(options: TrainingSettings, numbers: Sequence[str], counts: Sequence[str]) -> None:
-    """Raise ``UsageError`` for numbers that are not above 0, counts below 1, and a negative seed."""
-    for name in numbers:
-        if not 0 < getattr(options, name) < float("inf"):
-            raise UsageError(f"--{name} {getattr(options, name)}: give a number above 0")
-    for name in counts:
-        if (value := getattr(options, name)) is not None and value < 1:
-            raise UsageError(f"--{name} {value}: give a number of 1 or more")
-    if options.seed < 0:
-        raise UsageError(f"--seed {options.seed}: give a number of 0 or more")
 
 
 def _loaded(path: Path) -> list[CompetitionPeople]:
@@ -124,7 +109,7 @@ def _loaded(path: Path) -> list[CompetitionPeople]:
 
 def _goal(options: GoalSettings, worlds: list[CompetitionPeople]) -> Agent:
     competition = CompetitionRules(horizon=options.horizon, beta=options.beta)
-    settings = sac_training.TrainingSettings(alpha=options.alpha, tau=options.tau)
+    settings = sac_training.LessonSettings(alpha=options.alpha, tau=options.tau)
     settings = settings._replace(lessons=options.lessons or settings.lessons)
     planners = [_most_successful(world, competition) for world in worlds]
     practice = GoalPractice(worlds, competition, planners, EPISODES, options.seed)

@@ -43,6 +43,7 @@ Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split)]
 File = Annotated[Path, Metavar("FILE")]
 Folder = Annotated[Path, Metavar("DIR")]
 Csv = Annotated[Path, Metavar("CSV")]
+Json = Annotated[bool, Field(validation_alias="json", description="Print one JSON object instead of text.")]
 ModelBytes = Annotated[
     int,
     Field(ge=1 << 24, le=1 << 40, description="Memory that loading a model may take; one that takes more is refused."),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -22,43 +21,6 @@ MEANINGS = {
     "honoured": "rejected, but honoured",
     "broken": "broken",
 }
-
-
-class GroupCounts(NamedTuple):
-    """The results for the open options of a group of people."""
-
-    group: str
-    open: int
-    cleared: int
-    accepted: int
-    honoured: int
-    broken: int
-    share: float
-
-
-class Report(NamedTuple):
-    """The verdict on a model, with the results for all open options, and by features for those of groups."""
-
-    program: str
-    model: str
-    current: Sequence[str]
-    partitions: Sequence[int]
-    people: int
-    open: int
-    cleared: int
-    accepted: int
-    honoured: int
-    broken: int
-    share: float
-    limit: float
-    within_limit: bool
-    expired: int
-    promised: bool
-    unknown: int
-    unfinished: bool
-    honours: bool
-    doubts: Sequence[str]
-    groups: Mapping[str, Sequence[GroupCounts]]
 
 
 def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
@@ -120,29 +82,29 @@ def _tables(checked: CheckedModel) -> Iterator[Table]:
         )
 
 
-def _report(checked: CheckedModel, limit: float) -> Report:
-    groups = {
-        feature: [GroupCounts(group, *_counts(own)) for group, own in groups.items()]
-        for feature, groups in checked.groups.items()
+def _report(checked: CheckedModel, limit: float) -> Mapping[str, object]:
+    """The verdict on a model, with the results for all open options, and by features for those of groups."""
+    return {
+        "program": checked.program,
+        "model": checked.version,
+        "current": checked.current,
+        "partitions": checked.partitions,
+        "people": checked.people,
+        **_counts(checked.counts),
+        "limit": limit,
+        "within_limit": checked.counts.share <= limit,
+        "expired": checked.expired,
+        "promised": checked.promised,
+        "unknown": checked.unknown,
+        "unfinished": checked.is_unfinished,
+        "honours": checked.honours,
+        "doubts": checked.doubts,
+        "groups": {
+            feature: [{"group": group, **_counts(counts)} for group, counts in groups.items()]
+            for feature, groups in checked.groups.items()
+        },
     }
-    return Report(
-        checked.program,
-        checked.version,
-        checked.current,
-        checked.partitions,
-        checked.people,
-        *_counts(checked.counts),
-        limit=limit,
-        within_limit=checked.counts.share <= limit,
-        expired=checked.expired,
-        promised=checked.promised,
-        unknown=checked.unknown,
-        unfinished=checked.is_unfinished,
-        honours=checked.honours,
-        doubts=checked.doubts,
-        groups=groups,
-    )
 
 
-def _counts(counts: ResultCounts) -> tuple[int, int, int, int, int, float]:
-    return (counts.open, *counts, counts.share)
+def _counts(counts: ResultCounts) -> dict[str, float]:
+    return {"open": counts.open, **counts._asdict(), "share": counts.share}

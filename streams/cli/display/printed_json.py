@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 from msgspec import UNSET
@@ -12,7 +11,7 @@ from msgspec import UNSET
 
 def print_json(found: object) -> None:
     """Print what was found, indented, in ASCII: it may hold letters that a terminal takes for orders."""
-    print(json.dumps(json.loads(msgspec.json.encode(_objects(found), enc_hook=_text)), indent=2))
+    print(json.dumps(msgspec.to_builtins(_objects(found), enc_hook=str), indent=2))
 
 
 def _objects(found: object) -> object:
@@ -22,9 +21,3 @@ def _objects(found: object) -> object:
     if isinstance(found, Mapping):
         return {name: _objects(part) for name, part in found.items()}
     return list(map(_objects, found)) if isinstance(found, list | tuple) else found
-
-
-def _text(found: object) -> str:
-    if isinstance(found, Path):
-        return str(found)
-    raise NotImplementedError(f"{type(found).__name__} is no JSON")

@@ -23,7 +23,7 @@ from .measured import (
 )
 
 Metrics = Mapping[str, float]
-S = TypeVar("S")
+S = TypeVar("S", bound=msgspec.Struct)
 
 SERVED = {
     "rejected": "rejected_sampled",

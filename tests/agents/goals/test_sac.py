@@ -10,12 +10,12 @@ import pytest
 from onward.agents.actor import Actor, load_arrays, save_arrays
 from onward.agents.goals import Aim, ClosedRound, Prospects
 from onward.agents.goals.sac import FARTHEST, FEATURES, INPUTS, ROUNDS, RecentRounds, Sac, goal_policy
-from onward.agents.goals.sac_training import PlayedRounds, SacTraining, TrainingSettings, reward
+from onward.agents.goals.sac_training import LessonSettings, PlayedRounds, SacTraining, reward
 from onward.agents.sigmoid import bounded_logit, bounded_sigmoid
 from onward.agents.soft_actor_critic import Learning
 from onward.tests.support.goal_policies import constant
 
-SMALL = TrainingSettings(
+SMALL = LessonSettings(
     lessons=10, rounds=25, warm_up=1, learning=Learning(batch=128, width=32, memory=5000, discount=0.5)
 )
 
@@ -126,7 +126,7 @@ def test_arrays_are_written_and_read_without_pickle(tmp_path: Path) -> None:
 
 def test_the_reward_leaves_out_what_did_not_happen_and_is_finite() -> None:
     shares = np.array([1.0, np.nan, 0.0]), np.array([1.0, 1.0, 0.0])
-    earned = reward(*shares, TrainingSettings(alpha=7.0, tau=5.0))
+    earned = reward(*shares, LessonSettings(alpha=7.0, tau=5.0))
     assert np.allclose(earned, [12.0, 5.0, 12.0 * (1 + 0.9 * np.log(0.05))])
 
 

@@ -167,3 +167,24 @@ def test_broken_tls_files_end_every_command_alike(args, tmp_path, capsys):
     secured = ["--brokers", "localhost:1", "--security-protocol", "SSL", "--ssl-cafile", str(broken)]
     assert cli.main([*args, *secured]) == UsageError.exit_code
     assert f"TLS files {broken} cannot be used: " in capsys.readouterr().err
+
+
+def test_commands_that_work_on_files_read_no_variables_and_take_lists_as_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SPEC", "STATE_DIR", "LIMIT", "SEED", "PEOPLE"):
+        monkeypatch.setenv(f"ONWARD_{name}", "a.yaml,b.yaml")
+    assert cli.main(["models", "check", "manifest.json"]) == 2
+    assert capsys.readouterr().err == "onward: --spec and --state-dir are missing: give them\n"
+    folder = tmp_path / "a,b"
+    assert cli.main(["spec", "check", str(folder / "c,d.yaml"), "e,f.yaml"]) == 2
+    assert [line.split(":")[0] for line in capsys.readouterr().err.splitlines()] == [
+        str(folder / "c,d.yaml"),
+        "e,f.yaml",
+    ]
+
+
+def test_retrains_are_named_where_the_flag_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["models", "import", "m.onnx", "--data", "d.csv", "--spec", "s.yaml", "--output", "o", "--retrain"]
+    assert cli.main(line) == 2
+    assert "--retrain: expected at least one argument" in capsys.readouterr().err

@@ -170,7 +170,7 @@ def test_what_is_wrong_is_told_before_anything_is_fitted(tmp_path, capsys):
 @pytest.mark.parametrize("seed", ["-1", str(2**32), "x"])
 def test_a_seed_that_training_cannot_take_is_told_in_one_line(capsys, seed):
     assert main(["train", "data.csv", "--spec", "spec.yaml", "--output", "model", "--seed", seed]) == 2
-    told = f"onward: --seed or ONWARD_SEED: give a whole number from 0 to 4294967295 (it is {seed!r})"
+    told = f"onward: --seed: give a whole number from 0 to 4294967295 (it is {seed!r})"
     assert capsys.readouterr().err.startswith(told)
 
 

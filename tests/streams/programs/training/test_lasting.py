@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ from onward.streams.programs.training.measures.lasting import PEOPLE
 from onward.streams.programs.training.offered import Offered, lasting_share
 from onward.streams.programs.training.resampled import JUDGES
 from onward.streams.programs.training.retrains import LASTING
-from onward.streams.programs.training.train import EstimatorName, split_rows, train
+from onward.streams.programs.training.train import EstimatorName, fit_model, split_rows, train
+from onward.streams.programs.training.trained import Trained
 from onward.streams.programs.training.unsaved_program import unsaved_program
 from onward.tests.support.loans import write_loans
 from onward.tests.support.small_models import small_forests, small_priors
@@ -198,3 +200,21 @@ def test_what_does_not_go_with_it_is_refused(
     (tmp_path / "loan.yaml").write_text(SPEC + rest)
     assert main(["spec", "check", str(tmp_path / "loan.yaml")]) == 2
     assert fault in capsys.readouterr().err
+
+
+def test_a_training_draws_in_one_order_whatever_is_asked_first(tmp_path: Path) -> None:
+    write_loans(tmp_path / "loans.csv")
+    (tmp_path / "loan.yaml").write_text(SPEC + BY_COST)
+    loaded = load_program_spec(tmp_path / "loan.yaml")
+
+    def fitted() -> Trained:
+        fit: dict[str, Any] = {"calibrate": False, "retrains": 0, "dates": None, "tell": lambda _: None}
+        return fit_model(tmp_path / "loans.csv", loaded, "logistic_regression", 0, **fit)
+
+    def judged(trained: Trained) -> list[np.ndarray]:
+        return [judge.score(trained.table.X) for judge in trained.samples.judges]
+
+    first, last = fitted(), fitted()
+    margin, scores = first.margin, judged(first)
+    assert np.array_equal(judged(last), scores)
+    assert last.margin == margin
