@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import update_wrapper
 from types import FunctionType
@@ -42,9 +43,11 @@ class compiled(Generic[P, R]):
 
         function = self._with_others_compiled()
         try:
-            return njit(cache=True, **_OPTIONS)(function)
+            machine = njit(cache=True, **_OPTIONS)(function)
         except RuntimeError:  # no folder that compiled code could be kept in
             return njit(**_OPTIONS)(function)
+        _forget_former(machine)
+        return machine
 
     def _with_others_compiled(self) -> Any:
         """The function, with machine code in place of the compiled functions of its file that it calls."""
@@ -56,3 +59,15 @@ class compiled(Generic[P, R]):
             if isinstance(other, compiled) and other.__wrapped__.__globals__ is own:
                 other.machine = seen[name] = other.machine or other._compile()
         return FunctionType(function.__code__, seen, function.__name__, function.__defaults__)
+
+
+def _forget_former(machine: Any) -> None:
+    """Empty the index of what was kept where it cannot be read: numba would fail at the first call.
+
+    It names the classes of arguments, of which an older version of the file may have had others.
+    """
+    kept = machine._cache
+    try:
+        kept._cache_file._load_index()
+    except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+        kept.flush()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -83,3 +86,33 @@ def test_of_processes_that_need_the_same_one_compiles_it(tmp_path: Path) -> None
         running = [stack.enter_context(process) for process in each]
         assert [process.wait() for process in running] == [0, 0, 0], [process.last_line() for process in running]
     assert sorted(log.read_text() for log in logs) == ["0\n", "0\n", "1\n"]
+
+
+RENAMED = """
+from typing import NamedTuple
+
+import numpy
+
+from onward.agents.compiled import compiled
+
+
+class {0}(NamedTuple):
+    numbers: numpy.ndarray
+
+
+@compiled
+def total(pair):
+    return pair.numbers.sum()
+
+
+print(total({0}(numpy.arange(4.0))))
+"""
+
+
+def test_what_an_older_version_of_a_file_has_kept_harms_nobody(tmp_path: Path) -> None:
+    for name in ("Former", "Latter"):
+        (tmp_path / "renamed.py").write_text(RENAMED.format(name))
+        run = [sys.executable, "-c", "import renamed"]
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "6.0\n"), done.stderr
