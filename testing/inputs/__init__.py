@@ -16,7 +16,7 @@ from ...streams.worker.stages import Stage
 from ..laws import BreachError, Contract, require
 from ..ledger import rows
 from ..tape import MINUTE_MS, Tape
-from .story import LATER_MS, CrashError, Input, played, require_same
+from .story import LATER_MS, CrashError, Input, require_same, restarts
 
 READ = 'INSERT INTO "meta"', 'INSERT INTO "sources"'
 """The rows of a ledger that say how far it has read."""
@@ -33,7 +33,7 @@ def check_input(
     ``before`` ingests what comes before an event: by default its application, if it is about a case. ``program`` has
     options of ``build_program``; its name is the event's, and people have 30 minutes for an outcome.
     """
-    INPUT.hold(type(event).__name__, Input(event, before or _applies, program or {}))
+    INPUT.hold(type(event).__name__, Input(event, before or _applies, program or {}, restarts()))
 
 
 def _applies(tape: Tape, event: Any) -> None:
@@ -78,7 +78,7 @@ def it_has_an_effect(given: Input) -> None:
     """An event changes the ledger or what is published, and is not refused where what it waits for has come."""
     with given.story() as tape:
         given.before(tape, given.event)
-        without = played(tape)
+        without = given.played(tape)
     found = given.plays()
     require(not found.refused, f"it is a dead letter, {' and '.join(found.refused)}")
     changed = [line for line in {*found.ledger} ^ {*without.ledger} if not line.startswith(READ)]
@@ -93,7 +93,10 @@ def the_journal_decides(given: Input) -> None:
 
 @INPUT.law()
 def a_restart_changes_nothing(given: Input) -> None:
-    """A worker that goes on from the ledger, wherever the one before it ended, publishes the same."""
+    """A worker that goes on from the ledger, wherever the one before it ended, publishes the same.
+
+    What a handler keeps as an attribute of its own is lost then.
+    """
     whole = given.plays()
     with given.story() as tape:
         given.before(tape, given.event)
@@ -103,7 +106,7 @@ def a_restart_changes_nothing(given: Input) -> None:
         with given.story() as tape:
             given.before(tape, given.event)
             given.comes(tape)
-            require_same(played(tape, [cut]), whole, f"a restart after record {cut} of {records}")
+            require_same(given.played(tape, [cut]), whole, f"a restart after record {cut} of {records}")
 
 
 @INPUT.law()
@@ -117,7 +120,7 @@ def a_crash_changes_nothing(given: Input) -> None:
     with given.story() as tape:
         given.before(tape, given.event)
         given.comes(tape)
-        require_same(played(tape, observe=crash), given.plays(), "a crash behind the outputs")
+        require_same(given.played(tape, observe=crash), given.plays(), "a crash behind the outputs")
 
 
 @INPUT.law()
@@ -159,7 +162,7 @@ def who_is_erased_is_forgotten(given: Input) -> None:
         given.before(tape, given.event)
         given.comes(tape)
         tape.send("erasures", Erasure(given.event.program, name), 3 * MINUTE_MS, "erasure")
-        played(tape)
+        given.played(tape)
         ledger = tape.run.directory / "ledger" / "journal-0.sqlite"
         for (table,) in rows(ledger, "SELECT name FROM sqlite_master WHERE type = 'table'"):
             texts = [str(value) for row in rows(ledger, f"SELECT * FROM {table}") for value in row]

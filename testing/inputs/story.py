@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ...schemas.kinds import Kind, kinds
+from ...streams.engine.handlers import handlers, timer_handlers
 from ...streams.worker.stages import Stage
 from ..laws import require
 from ..ledger import Dump, dump
@@ -41,11 +43,15 @@ class Played(NamedTuple):
 
 @dataclass(frozen=True)
 class Input:
-    """An event of a kind, and a story that it is part of: what happens ``before`` it, and the program that gets it."""
+    """An event of a kind, and a story that it is part of: what happens ``before`` it, and the program that gets it.
+
+    ``restart`` makes the handlers those of a new process.
+    """
 
     event: Any
     before: Callable[[Tape, Any], None]
     program: Mapping[str, Any]
+    restart: Callable[[], None]
 
     @property
     def kind(self) -> Kind:
@@ -73,21 +79,36 @@ class Input:
                 self.before(tape, self.event)
             for ms in () if came_first or alone else (MINUTE_MS, *repeats):
                 self.comes(tape, ms)
-            return played(tape)
+            return self.played(tape)
+
+    def played(self, tape: Tape, cuts: Iterable[int] = (), observe: Callable[[Stage], None] = lambda _: None) -> Played:
+        """Let time pass and fold the journal, by a worker of its own for each part between the cuts."""
+        for ms in LATER_MS:
+            tape.tick(ms)
+        ends = [*cuts, len(tape.journal)]
+        try:
+            for begin, end in zip([0, *ends], ends, strict=False):
+                if begin:
+                    self.restart()
+                asyncio.run(tape.folded("ledger", [tape.journal[begin:end]], observe))
+        except CrashError:
+            self.restart()
+            asyncio.run(tape.folded("ledger", [tape.journal]))
+        ledger = tape.run.directory / "ledger" / "journal-0.sqlite"
+        return Played(tape.run.outputs(), dump(ledger), tape.reasons())
 
 
-def played(tape: Tape, cuts: Iterable[int] = (), observe: Callable[[Stage], None] = lambda _: None) -> Played:
-    """Let time pass and fold the journal, by a worker of its own for each part between the cuts."""
-    for ms in LATER_MS:
-        tape.tick(ms)
-    ends = [*cuts, len(tape.journal)]
-    parts = [tape.journal[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    try:
-        asyncio.run(tape.folded("ledger", parts, observe))
-    except CrashError:
-        asyncio.run(tape.folded("ledger", parts))
-    ledger = tape.run.directory / "ledger" / "journal-0.sqlite"
-    return Played(tape.run.outputs(), dump(ledger), tape.reasons())
+def restarts() -> Callable[[], None]:
+    """A function that gives all handlers the attributes that they have now, as a worker in a new process has them."""
+    kept = [vars(handler) for handler in (*handlers.values(), *timer_handlers.values())]
+    before = deepcopy(kept)
+
+    def restart() -> None:
+        for own, attributes in zip(kept, deepcopy(before), strict=True):
+            own.clear()
+            own.update(attributes)
+
+    return restart
 
 
 def require_same(found: Played, expected: Played, what: str) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import Struct
 
 from onward.schemas.events import Answer, Application, Decision
 from onward.schemas.kinds import kinds
@@ -15,6 +17,7 @@ from onward.streams.engine import handlers
 from onward.streams.engine.observations import OBSERVATIONS
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.testing import ContractError, check_input
+from onward.testing.tape import DAY_MS
 from onward.tests.support.event_examples import EXAMPLES
 from onward.tests.support.example_methods import OWN, module_of
 
@@ -88,23 +91,106 @@ def gives_up_silently(self, entry, event, fold):
     pass
 
 
-BROKEN = {
-    "the_journal_decides": ("apply", reads_a_clock),
-    "a_repeat_changes_nothing": ("apply", forgets_what_it_has_processed),
-    "it_may_come_first": ("apply", waits_for_nothing),
-    "it_has_an_effect": ("apply", does_nothing),
-    "the_journal_decides ": ("apply", keeps_it_to_itself),
-    "it_is_given_up": ("give_up", gives_up_silently),
-}
+def keeps_who_withdraws(self, entry, event, fold):
+    if fold.ready_case(entry) is None:
+        fold.wait(entry)
+    elif not fold.was_processed(entry):
+        self.pending = {*getattr(self, "pending", ()), event.application}
+        confirms_later(self, entry, event, fold, entry.time_ms + 10 * 60 * 1000)
 
 
-@pytest.mark.parametrize("law", BROKEN)
-def test_a_broken_input_breaks_its_law(own, law, monkeypatch):
+def confirms_who_is_kept(self, timer, fold):
+    pending = vars(handlers.handlers["withdrawal"]).get("pending", set())
+    if timer.key in pending:
+        pending.remove(timer.key)
+        event = kinds["confirmation"].structs[0](timer.program, timer.key)
+        fold.emit(event, f"confirmation/{timer.program}/{timer.key}", timer.due, timer.program)
+
+
+def notes_it_outside_the_ledger(self, entry, event, fold):
+    noted = vars(fold.state.program(event.program).bundle).setdefault("noted", set())
+    if fold.ready_case(entry) is None:
+        fold.wait(entry)
+    elif not fold.was_processed(entry) and entry.id not in noted:
+        noted.add(entry.id)
+        confirms_later(self, entry, event, fold, entry.time_ms + 10 * 60 * 1000)
+
+
+def reminds_in_a_year(self, entry, event, fold):
+    if fold.ready_case(entry) is None:
+        fold.wait(entry)
+    elif not fold.was_processed(entry):
+        confirms_later(self, entry, event, fold, entry.time_ms + 10 * 60 * 1000)
+        year_ms = 365 * DAY_MS
+        fold.timers.set(Timer(event.program, "confirm", EVENT_TIME, entry.time_ms + year_ms, f"of {event.application}"))
+
+
+BROKEN: list[tuple[str, dict[str, Callable[..., None]]]] = [
+    ("it_has_an_effect", {"apply": does_nothing}),
+    ("the_journal_decides", {"apply": reads_a_clock}),
+    ("the_journal_decides", {"apply": keeps_it_to_itself}),
+    ("a_restart_changes_nothing", {"apply": keeps_who_withdraws, "fire": confirms_who_is_kept}),
+    ("a_crash_changes_nothing", {"apply": notes_it_outside_the_ledger}),
+    ("a_repeat_changes_nothing", {"apply": forgets_what_it_has_processed}),
+    ("it_may_come_first", {"apply": waits_for_nothing}),
+    ("it_is_given_up", {"give_up": gives_up_silently}),
+    ("who_is_erased_is_forgotten", {"apply": reminds_in_a_year}),
+]
+
+
+def test_the_input_that_the_broken_ones_come_from_keeps_the_laws(own):
     check_input(own.Withdrawal("loan", "ada"))
-    method, broken = BROKEN[law]
-    monkeypatch.setattr(type(handlers.handlers["withdrawal"]), method, broken)
-    with pytest.raises(ContractError, match=f"^Withdrawal breaks the law `{law.strip()}`"):
+
+
+@pytest.mark.parametrize(
+    ("law", "methods"), [pytest.param(*pair, id=next(iter(pair[1].values())).__name__) for pair in BROKEN]
+)
+def test_a_broken_input_breaks_its_law(own, law, methods, monkeypatch):
+    for method, broken in methods.items():
+        table = handlers.timer_handlers["confirm"] if method == "fire" else handlers.handlers["withdrawal"]
+        monkeypatch.setattr(type(table), method, broken)
+    with pytest.raises(ContractError, match=f"^Withdrawal breaks the law `{law}`") as found:
         check_input(own.Withdrawal("loan", "ada"))
+    assert " it raised " not in str(found.value)
+
+
+class Changeable(Struct):
+    program: str
+    application: str
+
+
+class NamesNobody(Struct, frozen=True):
+    program: str
+
+
+class NeedsNothing(Struct, frozen=True):
+    program: str = "loan"
+    application: str = "ada"
+
+
+class LosesAType(Struct, frozen=True):
+    program: str
+    application: str
+    reasons: Any = ("moved",)
+
+
+@pytest.mark.parametrize(
+    ("law", "event"),
+    [
+        ("its_kind_is_in_the_table", Changeable("loan", "ada")),
+        ("its_kind_is_in_the_table", NamesNobody("loan")),
+        ("its_json_is_read_back", NeedsNothing()),
+        ("its_json_is_read_back", LosesAType("loan", "ada")),
+    ],
+    ids=lambda given: "" if isinstance(given, str) else type(given).__name__,
+)
+def test_an_input_with_a_broken_struct_breaks_its_law(own, law, event):
+    usual = kinds["withdrawal"]
+    kinds.discard(usual)
+    kinds.add(replace(usual, structs=(type(event),)))
+    with pytest.raises(ContractError, match=f"^{type(event).__name__} breaks the law `{law}`") as found:
+        check_input(event)
+    assert " it raised " not in str(found.value)
 
 
 def test_an_input_without_handler_or_count_is_named(own):
