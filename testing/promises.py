@@ -87,7 +87,7 @@ def what_it_does_not_take_is_refused(kind: type[Promise]) -> None:
             kind(**{parameter: "nonsense"})
 
 
-@PROMISE.law(draws=50)
+@PROMISE.law(draws=100)
 def the_distance_of_models_is_a_metric(kind: type[Promise], seed: int) -> None:
     """``distance`` is 0 from a model to itself, symmetric and no longer than a detour, and infinite to another kind."""
     promise, random = kind(), np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def the_distance_of_models_is_a_metric(kind: type[Promise], seed: int) -> None:
     require(other == np.inf, f"a model that is not linear is {other} from a linear one")
 
 
-@PROMISE.law(draws=50)
+@PROMISE.law(draws=100)
 def a_model_within_the_certified_distance_accepts_the_same(kind: type[Promise], seed: int) -> None:
     """A later model that is nearer than ``certified_distance`` accepts every target that the model accepts."""
     promise, random = kind(), np.random.default_rng(seed)

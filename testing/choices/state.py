@@ -74,7 +74,7 @@ def memory_stops_growing(learners: Learners) -> None:
     for number in range(400):
         life.take(everything(5))
         life.choice.update(life.waiting.pop(0), float(number % 3 == 0)) if number > 5 else None
-        sizes.append(len(pickle.dumps(vars(life.choice))))
+        sizes.append(len(pickle.dumps(object.__getstate__(life.choice))))
     before, after = max(sizes[:200]), max(sizes[200:])
     require(after <= before + 100, f"it takes {before} bytes in 200 steps, and {after} in 400")
     most, state = 2 * SMALL["trees"] * SMALL["memory"], life.choice.state()

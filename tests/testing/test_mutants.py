@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import onward.testing
 from onward.agents.candidates import CandidateGenerator, Proposals
 from onward.agents.choices import Choice, Pick
 from onward.agents.goals import Threshold
+from onward.agents.parameters import Interval
 from onward.agents.promises import registry as promises
 from onward.testing import (
     ContractError,
@@ -113,6 +114,14 @@ class GrowsForever(SuccessShare):
         self._pulls = [*getattr(self, "_pulls", ()), pull]
 
 
+class GrowsInASlot(SuccessShare):
+    __slots__ = ("_pulls",)
+
+    def update(self, pull, reward):
+        super().update(pull, reward)
+        self._pulls = [*getattr(self, "_pulls", ()), pull]
+
+
 class DoesNotNameItsArms(SuccessShare):
     per_arm = frozenset()
 
@@ -186,6 +195,23 @@ class CostsToStay(FeatureCount):
         return super().of_pairs(candidates, people, which, whose) + 0.1
 
 
+class TakesAnyNumber(FeatureCount):
+    def __init__(self, feature_of, price: Annotated[float, Interval(above=0)] = 1.0):
+        super().__init__(feature_of)
+
+    @classmethod
+    def build(cls, columns, reference, samples, seed, **parameters):
+        if not np.isfinite(parameters.get("price", 1.0)):
+            raise ValueError("price is not finite")
+        return super().build(columns, reference, samples, seed, **{**parameters, "price": 1.0} if parameters else {})
+
+
+class IsNegativeForTheLast(FeatureCount):
+    def of_pairs(self, candidates, people, which, whose):
+        found = super().of_pairs(candidates, people, which, whose)
+        return np.where(found > 0, np.where(which == 250, -1.0, found), 0.0)
+
+
 class LosesTheIntercept(OneRegression):
     @classmethod
     def restore(cls, arrays, columns):
@@ -247,6 +273,7 @@ ROOMS: list[tuple[Callable[..., None], Contract[Any], Callable[[Any], Any], dict
             RestoresAnything: "the_state_of_other_arms_is_refused",
             GivesItsOwnArrays: "the_state_is_a_copy",
             GrowsForever: "memory_stops_growing",
+            GrowsInASlot: "memory_stops_growing",
             DoesNotNameItsArms: "more_arms_go_on_with_what_was_learned_of_the_first",
         },
     ),
@@ -274,7 +301,12 @@ ROOMS: list[tuple[Callable[..., None], Contract[Any], Callable[[Any], Any], dict
         check_cost,
         COST,
         itself,
-        {DependsOnTheCrowd: "a_row_does_not_depend_on_the_batch", CostsToStay: "no_change_costs_nothing"},
+        {
+            DependsOnTheCrowd: "a_row_does_not_depend_on_the_batch",
+            CostsToStay: "no_change_costs_nothing",
+            IsNegativeForTheLast: "no_cost_is_negative",
+            TakesAnyNumber: "parameters_are_checked",
+        },
     ),
     (
         check_improvement,
