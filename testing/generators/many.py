@@ -9,7 +9,7 @@ from ...agents.candidates import CandidateGenerator, Mutable
 from ...agents.costs import L1
 from ...agents.goals import Threshold
 from ...agents.objective import Objective
-from ..spaces import scaled_space
+from ..spaces import Line, scaled_space
 from .small import drawn_ranges
 
 MANY = 50
@@ -19,22 +19,8 @@ FEATURE_OF = np.concatenate([np.arange(MANY), np.full(KINDS, MANY)])
 INSTANCES = 60
 
 
-class Line:
-    """A linear score over the first few features, or over all of them."""
-
-    def __init__(self, random: np.random.Generator) -> None:
-        self.weights = random.normal(0, 2, len(FEATURE_OF))
-        self.weights[random.integers(4, MANY) :] = 0.0
-        self.bias = float(random.uniform(-4, 0))
-
-    def __call__(self, X: Array) -> Array:
-        """The scores of encoded rows (n, D), (n,)."""
-        scores: Array = 1.0 / (1.0 + np.exp(-(X @ self.weights + self.bias)))
-        return scores
-
-
 class Bumps(Line):
-    """The same with steps, and pairs of features that help each other: what an ensemble of trees looks like."""
+    """A line with steps, and pairs of features that help each other: what an ensemble of trees looks like."""
 
     def __call__(self, X: Array) -> Array:
         """The scores of encoded rows (n, D), (n,)."""
@@ -55,6 +41,13 @@ class Counted:
         return self._line(X)
 
 
+def drawn_weights(random: np.random.Generator) -> tuple[Array, float]:
+    """The weights of the first few features, or of all of them, and a bias."""
+    weights = random.normal(0, 2, len(FEATURE_OF))
+    weights[random.integers(4, MANY) :] = 0.0
+    return weights, float(random.uniform(-4, 0))
+
+
 def rows(random: np.random.Generator, count: int) -> Array:
     """Encoded rows of thousandths, and a category."""
     return np.concatenate(
@@ -69,7 +62,8 @@ def drawn(kind: type[CandidateGenerator], seed: int) -> tuple[CandidateGenerator
     mutable = [kinds[k] for k in random.choice(4, MANY, p=[0.1, 0.2, 0.2, 0.5])]
     most, ranges = (None, 1, 2, 3, 4)[random.integers(5)], drawn_ranges(random, MANY + 1, MANY)
     space = scaled_space(FEATURE_OF, [*mutable, "any"], max_changes=most, ranges=ranges)
-    line = Line(random) if kind.needs_linear_score else Bumps(random)
+    weights, bias = drawn_weights(random)
+    line = Line(weights, bias) if kind.needs_linear_score else Bumps(weights, bias)
     instances = rows(random, 20 * INSTANCES)
     instances = instances[np.argsort(-line(instances), kind="stable")[:INSTANCES]]
     generator, counted = kind.build(space, instances, Objective(L1())), Counted(line)
