@@ -1,16 +1,11 @@
-"""What a ledger holds: cases, rows, and all of it as text."""
+"""What a ledger holds: rows, and all of it as text."""
 
 from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
-
-from ..streams.engine.cases import Case
-from ..streams.ledger.checksum import without_checksum
+from typing import Any
 
 Dump = list[str]
 """A ledger's content, one line a row."""
@@ -25,30 +20,10 @@ _QUERIES = {
 """Tables in which a program has a number: it depends on when the program was added, which changes nothing."""
 
 
-def cases(ledger: Path) -> list[Case]:
-    """Return the cases at rest in a ledger."""
-    bodies = rows(ledger, "SELECT body FROM cases ORDER BY rowid")
-    return [msgspec.msgpack.decode(without_checksum(body), type=Case) for (body,) in bodies]
-
-
 def rows(ledger: Path, query: str) -> list[tuple[Any, ...]]:
     """Run a query on a ledger."""
     with closing(sqlite3.connect(ledger)) as db:
         return db.execute(query).fetchall()
-
-
-class LedgerPosition(NamedTuple):
-    """The journal partition of a ledger, and the next offset that it would fold."""
-
-    partition: int
-    offset: int
-
-
-def ledger_position(ledger: Path) -> LedgerPosition:
-    """Read a ledger's position."""
-    with closing(sqlite3.connect(ledger)) as db:
-        meta = dict(db.execute("SELECT name, value FROM meta WHERE name IN ('partition', 'offset')"))
-    return LedgerPosition(meta["partition"], meta["offset"])
 
 
 _OF_ITS_WORKER = tuple(

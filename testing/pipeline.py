@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..streams.programs.program import Program
 from ..streams.records import HandOver, Headers, Record, TopicPartition
 from ..streams.topics import Topics
 from ..streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
+from ..streams.worker.stages import Stage, ignore_stage
 from .memory_broker import MemoryBroker
 
 START_MS = 1_790_000_000_000
@@ -84,13 +85,24 @@ class Run:
 
     async def fold(self, journal: Sequence[Record], cuts: Sequence[int] = (), name: str = "ledger") -> Path:
         """Fold a journal in chunks that end at ``cuts``; return the ledger. Outputs go to the broker."""
+        chunks = [journal[start:end] for start, end in pairwise(sorted({0, *cuts, len(journal)}))]
+        return await self.handled(chunks, name, Metrics())
+
+    async def handled(
+        self,
+        chunks: Iterable[Sequence[Record]],
+        name: str,
+        metrics: Metrics,
+        observe: Callable[[Stage], None] = ignore_stage,
+    ) -> Path:
+        """Let one worker fold the chunks into the ledger of this name; return the ledger's file."""
         config = ProcessorConfig(self.directory / name, self.waiting_limit)
-        processor = PartitionProcessor(self.topics, self.programs, self.broker, Metrics(), no_clock, config)
+        processor = PartitionProcessor(self.topics, self.programs, self.broker, metrics, no_clock, config, observe)
         partition = TopicPartition(self.topics.journal, 0)
         await processor.assigned([partition])
         try:
-            for start, end in pairwise(sorted({0, *cuts, len(journal)})):
-                await processor.handle(journal[start:end])
+            for chunk in chunks:
+                await processor.handle(chunk)
         finally:
             await processor.revoked([partition])
         return config.directory / f"{self.topics.journal}-0.sqlite"

@@ -26,14 +26,12 @@ from ..streams.kafka.client import EventWriter
 from ..streams.kafka.options import KafkaOptions
 from ..streams.metrics import Metrics
 from ..streams.records import Record, TopicPartition
-from ..streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from ..streams.worker.stages import Stage
-from .pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from ..streams.worker.stages import Stage, ignore_stage
+from .pipeline import START_MS, Run, Sender, idle_tick
 from .program import build_program
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
-RETENTION_MS = 30 * DAY_MS
 POOR: Mapping[str, FeatureValue] = {"region": "north", "income": 10.0, "debts": 4}
 RICH: Mapping[str, FeatureValue] = {"region": "north", "income": 100.0, "debts": 0}
 TIMED: Mapping[str, Any] = {"window": {"time": "PT30M", "lateness": "PT5M"}}
@@ -48,7 +46,6 @@ class Tape:
 
     def __post_init__(self) -> None:
         self.sender, self.metrics, self._said = Sender(), Metrics(), 0
-        self._applicants: dict[str, str] = {}
 
     def send(self, topic: str, event: Any, ms: int, id: str) -> Record:
         """Ingest one event; return its input record."""
@@ -66,10 +63,6 @@ class Tape:
     ) -> Record:
         """Ingest an application."""
         return self.send("applications", Application(program, name, dict(features)), ms, id or f"a-{name}")
-
-    def applicant(self, name: str, previous: str | None) -> str:
-        """The person of an application: the one of ``previous``, else one of its own."""
-        return self._applicants.setdefault(name, self._applicants.get(previous or name, f"person {previous or name}"))
 
     def decides(
         self, name: str, ms: int, approved: bool = False, program: str = "loan", id: str | None = None
@@ -113,7 +106,7 @@ class Tape:
     @property
     def journal(self) -> list[Record]:
         """The journal so far."""
-        return self.run.broker.logs["journal", 0]
+        return self.run.broker.logs[JOURNAL]
 
     def fold(self, name: str = "ledger", parts: Sequence[Sequence[Record]] | None = None) -> Path:
         """Fold the journal, with a restart between the parts; return the ledger."""
@@ -121,19 +114,11 @@ class Tape:
         return self.run.directory / name / "journal-0.sqlite"
 
     async def folded(
-        self, name: str, parts: Sequence[Sequence[Record]], observe: Callable[[Stage], None] = lambda _: None
+        self, name: str, parts: Sequence[Sequence[Record]], observe: Callable[[Stage], None] = ignore_stage
     ) -> None:
         """Fold the parts, each with a processor of its own."""
         for part in parts:
-            config = ProcessorConfig(self.run.directory / name, self.run.waiting_limit)
-            processor = PartitionProcessor(
-                self.run.topics, self.run.programs, self.run.broker, self.metrics, no_clock, config, observe
-            )
-            await processor.assigned([JOURNAL])
-            try:
-                await processor.handle(list(part))
-            finally:
-                await processor.revoked([JOURNAL])
+            await self.run.handled([list(part)], name, self.metrics, observe)
 
     def write_to(self, options: KafkaOptions) -> None:
         """Write the journal and what was published to the topics of a broker."""

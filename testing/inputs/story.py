@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...schemas.kinds import Kind, kinds
 from ...streams.engine.handlers import handlers, timer_handlers
-from ...streams.worker.stages import Stage
+from ...streams.worker.stages import Stage, ignore_stage
 from ..laws import require
 from ..ledger import Dump, dump
 from ..pipeline import Run
@@ -81,7 +81,7 @@ class Input:
                 self.comes(tape, ms)
             return self.played(tape)
 
-    def played(self, tape: Tape, cuts: Iterable[int] = (), observe: Callable[[Stage], None] = lambda _: None) -> Played:
+    def played(self, tape: Tape, cuts: Iterable[int] = (), observe: Callable[[Stage], None] = ignore_stage) -> Played:
         """Let time pass and fold the journal, by a worker of its own for each part between the cuts."""
         for ms in LATER_MS:
             tape.tick(ms)

@@ -9,13 +9,14 @@ import pytest
 
 from onward.streams.outputs.emission import GENERATION
 from onward.streams.records import Record
-from onward.testing.ledger import dump, ledger_position
+from onward.testing.ledger import dump
 from onward.testing.pipeline import START_MS
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
 from onward.tests.faults.suite.check.expected_outputs import POISON, expected_outputs, observe_outputs
 from onward.tests.faults.suite.check.reference_run import reference_run
+from onward.tests.support.ledgers import ledger_position
 
 
 @pytest.fixture

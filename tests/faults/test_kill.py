@@ -20,12 +20,13 @@ from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.topics import Topics, plan
-from onward.testing.ledger import dump, ledger_position
+from onward.testing.ledger import dump
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states
 from onward.tests.faults.suite.check.reference_run import reference_run
 from onward.tests.faults.suite.environment import read_to_end
 from onward.tests.faults.suite.workers.worker import main
 from onward.tests.support.forked_process import ForkedProcess
+from onward.tests.support.ledgers import ledger_position
 from onward.tests.support.programs import PICKED, features, write_programs
 
 APPLICANTS = 120

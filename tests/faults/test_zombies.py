@@ -18,13 +18,14 @@ from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
 from onward.streams.topics import Topics, plan
 from onward.streams.worker.stages import Stage
-from onward.testing.ledger import dump, ledger_position
+from onward.testing.ledger import dump
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states, name_of
 from onward.tests.faults.suite.check.expected_outputs import ANSWER, expected_outputs, observe_outputs
 from onward.tests.faults.suite.check.reference_run import reference_run
 from onward.tests.faults.suite.environment import read_to_end
 from onward.tests.faults.suite.load.applicants import applicant_turns
 from onward.tests.faults.suite.workers.process import COMMAND, FENCED, OPENED, WorkerProcess, log_entries
+from onward.tests.support.ledgers import ledger_position
 from onward.tests.support.programs import write_programs
 
 pytestmark = pytest.mark.kafka

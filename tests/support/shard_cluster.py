@@ -22,11 +22,12 @@ from onward.streams.metrics import Metrics
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.testing.ledger import cases, rows
+from onward.testing.ledger import rows
 from onward.testing.memory_broker import MemoryBroker
 from onward.testing.pipeline import START_MS, Sender, no_clock, without_generation
 from onward.testing.program import build_program
 from onward.testing.tape import POOR, TIMED
+from onward.tests.support.ledgers import cases
 
 SHARDS, CADENCE = 4, 3
 TOPICS = Topics()

@@ -23,7 +23,7 @@ from onward.streams.outputs.deduplicator import Deduplicator
 from onward.streams.records import Record, TopicPartition
 from onward.streams.snapshots.store import Snapshot, SnapshotError, Snapshots
 from onward.streams.topics import Topics, plan
-from onward.testing.ledger import Dump, LedgerPosition, dump, ledger_position
+from onward.testing.ledger import Dump, dump
 from onward.tests.faults.suite.brokers import BROKERS
 from onward.tests.faults.suite.check.checker import Findings, compare_outputs, compare_states
 from onward.tests.faults.suite.check.expected_outputs import POISON, expected_outputs, observe_outputs
@@ -34,6 +34,7 @@ from onward.tests.faults.suite.load.applicants import applicant_turns, identity_
 from onward.tests.faults.suite.load.sender import Sender
 from onward.tests.faults.suite.workers.group import SESSION_SECONDS, DrawPlan, WorkerGroup
 from onward.tests.faults.suite.workers.process import COMMAND
+from onward.tests.support.ledgers import LedgerPosition, ledger_position
 from onward.tests.support.programs import announcements, changed_specs
 
 PARTITIONS = 3

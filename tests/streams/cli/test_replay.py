@@ -17,12 +17,12 @@ from onward.streams.cli import replay
 from onward.streams.errors import UsageError
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.testing.ledger import ledger_position
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import JOURNAL, POOR, tape
 from onward.tests.support.cut_journals import archive_and_cut
 from onward.tests.support.installations import TOPICS
 from onward.tests.support.kept_installation import KeptInstallation
+from onward.tests.support.ledgers import ledger_position
 from onward.tests.support.takeovers import damage
 
 

@@ -23,9 +23,10 @@ from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.streams.journal.entries import CaseKey
-from onward.testing.ledger import cases, dump
+from onward.testing.ledger import dump
 from onward.testing.pipeline import START_MS, Run
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
+from onward.tests.support.ledgers import cases
 
 
 class Inquiry(msgspec.Struct, frozen=True):

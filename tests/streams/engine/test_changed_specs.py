@@ -23,7 +23,7 @@ from onward.streams.journal.lines import line_of, pack_lines
 from onward.streams.ledger.array_codec import unpack
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.testing.ledger import cases, dump, rows
+from onward.testing.ledger import dump, rows
 from onward.testing.pipeline import Run
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
@@ -36,6 +36,7 @@ from onward.tests.support.changed_specs import (
     protected_and_read,
     spec_event,
 )
+from onward.tests.support.ledgers import cases
 
 SEARCH: Mapping[str, Any] = {
     "choice": "posterior",

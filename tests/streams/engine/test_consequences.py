@@ -13,10 +13,10 @@ from msgspec import UNSET
 from onward.schemas.events import Application, Option
 from onward.streams.engine.assessment import propose
 from onward.streams.engine.state import CurrentModel
-from onward.testing.ledger import cases
 from onward.testing.pipeline import START_MS
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, Tape, tape
+from onward.tests.support.ledgers import cases
 
 FEATURES: Sequence[dict[str, Any]] = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},

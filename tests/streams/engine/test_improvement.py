@@ -19,9 +19,9 @@ from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
-from onward.testing.ledger import cases
 from onward.testing.pipeline import Run
 from onward.testing.tape import Tape
+from onward.tests.support.ledgers import cases
 from onward.tests.support.loans import write_loans
 
 SPEC = """\

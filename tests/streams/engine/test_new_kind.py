@@ -22,10 +22,10 @@ from onward.streams.engine.cases import Status
 from onward.streams.engine.observations import OBSERVATIONS
 from onward.streams.replay.history import History
 from onward.streams.worker.stages import Stage
-from onward.testing.ledger import cases
 from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.support.example_methods import OWN
 from onward.tests.support.forked_process import ForkedProcess, script
+from onward.tests.support.ledgers import cases
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-an-input.md"
 MODULE, LAUNCHER = "withdrawals", "with_withdrawals"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from onward.testing.ledger import cases, dump, rows
-from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, tape
+from onward.testing.ledger import dump, rows
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, tape
+from onward.tests.support.ledgers import RETENTION_MS, cases
 
 
 def test_the_same_ce_id_from_different_senders_is_no_repeat(tmp_path):

@@ -17,9 +17,10 @@ from onward.streams.engine.sharing import increment as increments
 from onward.streams.errors import DamagedLedgerError
 from onward.streams.journal.entries import shard_of
 from onward.streams.ledger.check import check_ledger
-from onward.testing.ledger import cases, dump, rows
+from onward.testing.ledger import dump, rows
 from onward.testing.tape import POOR
 from onward.tests.support.changed_specs import CHANGES, spec_event
+from onward.tests.support.ledgers import cases
 from onward.tests.support.shard_cluster import CADENCE, SHARDS, Cluster, bits, outputs, rebuilt, told_evenly
 
 

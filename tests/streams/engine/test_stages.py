@@ -15,10 +15,10 @@ from onward.agents.choices import Pull, Seen, Stages
 from onward.agents.options import Options
 from onward.schemas.events import Acted, Application, Erasure, Outcome
 from onward.streams.journal.lines import read_entries
-from onward.testing.ledger import cases
 from onward.testing.pipeline import START_MS
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, Tape, tape
+from onward.tests.support.ledgers import cases
 from onward.tests.support.shard_cluster import Cluster, bits
 
 from .test_learner_updates import learner as stored

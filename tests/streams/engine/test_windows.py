@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from onward.schemas.headers import format_time
-from onward.testing.ledger import cases
 from onward.testing.pipeline import START_MS, Run
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
+from onward.tests.support.ledgers import cases
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from onward.streams.errors import HandoverError
 from onward.streams.outputs.deduplicator import HighWaterMark
 from onward.streams.outputs.emission import ENGINE, OutputPosition
 from onward.streams.worker.handover import check_handover
-from onward.testing.ledger import ledger_position
 from onward.testing.pipeline import START_MS, Run, Sender
 from onward.testing.program import build_program
 from onward.testing.tape import POOR
+from onward.tests.support.ledgers import ledger_position
 
 NEWER = ENGINE_VERSION + 1
 _WORKER = "worker.handover", "worker.partition_processor"

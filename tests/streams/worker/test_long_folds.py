@@ -13,11 +13,12 @@ from onward.streams.metrics import Metrics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.readiness import Readiness
 from onward.streams.worker.web import make_app, serve
-from onward.testing.ledger import cases, rows
+from onward.testing.ledger import rows
 from onward.testing.pipeline import no_clock
 from onward.testing.program import IncomeModel
 from onward.testing.tape import JOURNAL, tape
 from onward.tests.support.kafka_handlers import until
+from onward.tests.support.ledgers import cases
 
 LONG_SECONDS = 60
 """How long a fold waits to be let go on. A fold that holds the event loop waits in vain."""

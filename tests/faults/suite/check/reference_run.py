@@ -13,8 +13,9 @@ from onward.streams.programs.program import Program
 from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.testing.ledger import Dump, LedgerPosition, dump
+from onward.testing.ledger import Dump, dump
 from onward.testing.memory_broker import MemoryBroker
+from onward.tests.support.ledgers import LedgerPosition
 
 
 class _OutputsAlone(MemoryBroker):

@@ -12,12 +12,12 @@ from onward.streams.archive.store import Archive, ArchiveError
 from onward.streams.kafka.admin.offsets import partition_offsets
 from onward.streams.records import Record, TopicPartition
 from onward.streams.worker.stages import ARCHIVE_STAGES, CUT_STAGES, Stage
-from onward.testing.ledger import ledger_position
 from onward.tests.faults.suite.environment import PARTITIONS, ScenarioEnv
 from onward.tests.faults.suite.scenarios.kills import ABSENT_SECONDS, CHUNKS
 from onward.tests.faults.suite.workers.group import Worker, WorkerGroup
 from onward.tests.faults.suite.workers.plan import FaultPlan
 from onward.tests.faults.suite.workers.process import STATE_LOST, log_entries
+from onward.tests.support.ledgers import ledger_position
 
 _KEPT_SECONDS = 12.0
 """Age from which records are cut. It must be longer than all snapshots that are kept take to come."""

@@ -23,14 +23,15 @@ from onward.streams.outputs.decoder import EventDecoder
 from onward.streams.replay.history import History, state_of
 from onward.streams.worker import partition_processor
 from onward.streams.worker.partition_processor import Stage
-from onward.testing.ledger import cases, dump, rows
+from onward.testing.ledger import dump, rows
 from onward.testing.pipeline import START_MS, Run
-from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RETENTION_MS, RICH, TIMED, Tape, tape
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 from onward.tests.streams.engine.promises.stories import story as promises_story
 from onward.tests.streams.engine.questions.stories import POOR as ASKED
 from onward.tests.streams.engine.questions.stories import asking
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, limited
 from onward.tests.streams.engine.rounds.stories import Story as RoundsStory
+from onward.tests.support.ledgers import RETENTION_MS, cases
 
 
 def erase(story: Tape, ms: int, application: str | None = None, applicant: str | None = None, id: str = "e") -> None:

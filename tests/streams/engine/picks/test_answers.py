@@ -22,12 +22,13 @@ from onward.streams.engine.picks.population import PickedPopulation
 from onward.streams.engine.state import CurrentModel
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.programs.program import Program
-from onward.testing.ledger import cases, dump, rows
+from onward.testing.ledger import dump, rows
 from onward.testing.pipeline import without_generation
 from onward.testing.program import FEATURES, build_program
 from onward.testing.tape import MINUTE_MS, RICH, TIMED, Tape, tape
 from onward.tests.streams.engine.promises import stories
 from onward.tests.support.changed_specs import announce, feature
+from onward.tests.support.ledgers import cases
 
 SETS: Mapping[str, Any] = {
     "policy": {"generator": "search", "choice": "emc", "cost": "mixed", "options": 3, "samples": 60, "satisfied": 0.1},

@@ -24,7 +24,8 @@ from onward.streams.programs.program import Program
 from onward.testing.ledger import rows
 from onward.testing.pipeline import Run
 from onward.testing.program import build_program
-from onward.testing.tape import MINUTE_MS, Tape
+from onward.testing.tape import MINUTE_MS
+from onward.tests.support.named_people import TapeOfPeople
 
 WEIGHTS, BIAS = np.array([0.0, 0.0, 6.0, -6.0]), -1.0
 STRICTER = {"v2": -1.05, "v3": -1.2, "v4": -1.8, "v5": -1.0}
@@ -74,7 +75,7 @@ def promising(
     )
 
 
-class Story(Tape):
+class Story(TapeOfPeople):
     """A journal for one program whose options are promised."""
 
     def applies_with(

@@ -20,7 +20,7 @@ from onward.streams.replay.journal_replay import JournalReplay
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.streams.worker.stages import Stage
-from onward.testing.ledger import cases, dump
+from onward.testing.ledger import dump
 from onward.testing.pipeline import START_MS, no_clock
 from onward.testing.tape import JOURNAL
 from onward.tests.streams.engine.questions.stories import (
@@ -34,6 +34,7 @@ from onward.tests.streams.engine.questions.stories import (
     asking,
     story,
 )
+from onward.tests.support.ledgers import cases
 
 OVER_MS = 10 * HOUR_MS + LATENESS_MS + 1
 """When the watermark has passed the deadline of somebody who applied at 0."""

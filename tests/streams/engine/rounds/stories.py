@@ -21,7 +21,8 @@ from onward.streams.records import Record
 from onward.testing.pipeline import START_MS, Run
 from onward.testing.program import build_program
 from onward.testing.spaces import Line
-from onward.testing.tape import MINUTE_MS, Tape
+from onward.testing.tape import MINUTE_MS
+from onward.tests.support.named_people import TapeOfPeople
 
 Array = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def rounds_of(program: Program) -> ProgramRounds:
     return rounds
 
 
-class Story(Tape):
+class Story(TapeOfPeople):
     """A journal for a program with rounds. ``sent`` are its input records."""
 
     def __post_init__(self) -> None:

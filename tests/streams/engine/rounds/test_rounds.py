@@ -24,7 +24,7 @@ from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
-from onward.testing.ledger import cases, rows
+from onward.testing.ledger import rows
 from onward.testing.pipeline import START_MS, Run
 from onward.testing.spaces import Line
 from onward.testing.tape import MINUTE_MS
@@ -40,6 +40,7 @@ from onward.tests.streams.engine.rounds.stories import (
 )
 from onward.tests.support.changed_specs import announce, feature, policy
 from onward.tests.support.goal_policies import constant
+from onward.tests.support.ledgers import cases
 from onward.tests.support.named_models import models_in
 
 FIVE = 5 * MINUTE_MS

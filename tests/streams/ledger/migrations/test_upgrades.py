@@ -19,8 +19,8 @@ from onward.streams.ledger.migrations import MIGRATIONS, migrate_ledger
 from onward.streams.ledger.schema import SCHEMA_VERSION
 from onward.streams.outputs.emission import ENGINE, OutputPosition
 from onward.streams.snapshots.store import Snapshots
-from onward.testing.ledger import ledger_position
 from onward.tests.support.kept_installation import JOURNAL, SCHEMAS, KeptInstallation, answered, closed, run
+from onward.tests.support.ledgers import ledger_position
 
 
 @pytest.fixture(params=SCHEMAS)
