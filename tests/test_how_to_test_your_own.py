@@ -1,6 +1,7 @@
 """The commands of docs/how-to/test-your-own.md, run in order in a folder that holds the examples and nothing of the
 tree: Onward is the installed one, and the worker is on an embedded broker."""
 
+import inspect
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import onward.testing
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.testing import ContractError, check_choice
@@ -72,6 +74,17 @@ def test_the_code_of_the_page_is_that_of_the_examples() -> None:
     code = (OWN / "check.py").read_text(encoding="utf-8") + (OWN / "story.py").read_text(encoding="utf-8")
     assert len(blocks("python")) == 2
     assert not [block for block in blocks("python") if block not in code]
+
+
+def test_the_arguments_of_the_page_are_those_of_the_functions() -> None:
+    shown = re.findall(r"^\| `(check_\w+)(\(.*?\))`", PAGE, re.MULTILINE)
+    assert len(shown) == 7
+    for name, arguments in shown:
+        signature = inspect.signature(getattr(onward.testing, name))
+        parameters = [
+            parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+        ]
+        assert arguments == str(inspect.Signature(parameters))
 
 
 def test_a_broken_learner_is_told_what_the_page_shows() -> None:
