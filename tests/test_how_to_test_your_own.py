@@ -47,7 +47,7 @@ def test_every_command_of_the_page_prints_what_it_shows(tmp_path: Path, bootstra
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert lines[:2] == INSTALLATION
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"ONWARD_WEB_PORT": "0", "ONWARD_FETCH_WAIT_SECONDS": "0.002"}
+    environment |= {"ONWARD_WEB_PORT": "0", "ONWARD_FETCH_WAIT_SECONDS": "0.02"}
     printed, worker = "", None
     try:
         for line in lines[2:]:
