@@ -9,7 +9,7 @@ import numpy as np
 from ..agents.arrays import Array
 from ..agents.costs import Columns, Cost, SampledCost
 from ..agents.objective import Objective
-from .laws import Contract, refuses, require
+from .laws import Contract, name_of, refuses, require
 
 COST: Contract[type[Cost]] = Contract()
 """The laws of every cost."""
@@ -26,7 +26,7 @@ def check_cost(kind: type[Cost], *, seeds: Iterable[int] | None = None) -> None:
 
     ``seeds`` are those of every law, by default as many as it needs.
     """
-    COST.hold(kind.name, kind, seeds)
+    COST.hold(name_of(kind, Cost), kind, seeds)
 
 
 @COST.law(draws=30)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..agents.goals import Goal
-from .laws import Contract, refuses, require
+from .laws import Contract, name_of, refuses, require
 
 GOAL: Contract[type[Goal]] = Contract()
 """The laws of every goal."""
@@ -18,7 +18,7 @@ THRESHOLDS = (0.0, 0.3, 1.0)
 
 def check_goal(kind: type[Goal], *, seeds: Iterable[int] | None = None) -> None:
     """Check every law of goals; raise ``ContractError`` at the first that is broken."""
-    GOAL.hold(kind.name, kind, seeds)
+    GOAL.hold(name_of(kind, Goal), kind, seeds)
 
 
 @GOAL.law(draws=3)

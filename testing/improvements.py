@@ -9,7 +9,7 @@ import numpy as np
 
 from ..agents.arrays import Array
 from ..agents.improvement import TrainedImprovement
-from .laws import Contract, refuses, require, same_arrays
+from .laws import Contract, name_of, refuses, require, same_arrays
 
 IMPROVEMENT: Contract[type[TrainedImprovement]] = Contract()
 """The laws of every estimate that is trained."""
@@ -19,7 +19,7 @@ COLUMNS = 4
 
 def check_improvement(kind: type[TrainedImprovement], *, seeds: Iterable[int] | None = None) -> None:
     """Check every law of estimates of improvement; raise ``ContractError`` at the first that is broken."""
-    IMPROVEMENT.hold(kind.name, kind, seeds)
+    IMPROVEMENT.hold(name_of(kind, TrainedImprovement), kind, seeds)
 
 
 @IMPROVEMENT.law()

@@ -97,6 +97,16 @@ class Contract(Mapping[str, Law[S]]):
         return len(self._laws)
 
 
+def name_of(kind: type, contract: type) -> str:
+    """The name of a method; raise ``ContractError`` where it is none of the contract, or has no name."""
+    if not (isinstance(kind, type) and issubclass(kind, contract)):
+        raise ContractError(f"{kind!r} is no {contract.__name__}: give a class that inherits from it")
+    name = getattr(kind, "name", None)
+    if not isinstance(name, str):
+        raise ContractError(f"{kind.__name__} has no name: give it `name: ClassVar[str]`, by which specs call it")
+    return name
+
+
 def same_arrays(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     """The first name whose arrays differ in shape, type or any bit; None where all are the same."""
     for name in sorted({*one, *other}):

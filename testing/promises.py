@@ -9,7 +9,7 @@ import numpy as np
 from ..agents.promises import Promise, in_words
 from ..agents.scores import Score
 from ..streams.programs.models.scoring import LogisticScore
-from .laws import Contract, refuses, require
+from .laws import Contract, name_of, refuses, require
 
 PROMISE: Contract[type[Promise]] = Contract()
 """The laws of every promise."""
@@ -25,7 +25,7 @@ def check_promise(kind: type[Promise], *, seeds: Iterable[int] | None = None) ->
 
     ``seeds`` are those of every law, by default as many as it needs.
     """
-    PROMISE.hold(kind.name, kind, seeds)
+    PROMISE.hold(name_of(kind, Promise), kind, seeds)
 
 
 @PROMISE.law()

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...agents.choices import Choice
+from ..laws import name_of
 from . import construction, picks, rewards, state  # noqa: F401 -- each holds some of the laws
 from .learners import CHOICE as CHOICE
 from .learners import Learners as Learners
@@ -19,4 +20,4 @@ def check_choice(
     ``artefacts`` are examples of what the choice ``needs`` beside what programs give, which are its ``features``.
     ``seeds`` are those of every law, by default as many as it needs.
     """
-    CHOICE.hold(kind.name, Learners(kind, artefacts or {}), seeds)
+    CHOICE.hold(name_of(kind, Choice), Learners(kind, artefacts or {}), seeds)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...agents.arrays import Array
 from ...agents.candidates import CandidateGenerator, Proposals
-from ..laws import Contract, refuses, require
+from ..laws import Contract, name_of, refuses, require
 from . import many, small
 from .many import Counted
 from .small import COLUMNS, GOAL, PEOPLE, broken_rule, keeps_together, options_of, score_of
@@ -26,7 +26,7 @@ def check_generator(kind: type[CandidateGenerator], *, seeds: Iterable[int] | No
 
     ``seeds`` are those of every law, by default as many as it needs.
     """
-    GENERATOR.hold(kind.name, kind, seeds)
+    GENERATOR.hold(name_of(kind, CandidateGenerator), kind, seeds)
 
 
 @GENERATOR.law(draws=15)

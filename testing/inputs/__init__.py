@@ -87,7 +87,10 @@ def it_has_an_effect(given: Input) -> None:
 
 @INPUT.law()
 def the_journal_decides(given: Input) -> None:
-    """The same journal gives the same bytes: ``apply`` and ``fire`` read no clock and draw no numbers of their own."""
+    """The same journal gives the same bytes.
+
+    ``apply`` and ``fire`` read no clock, draw no numbers of their own and keep nothing in ``self``.
+    """
     require_same(given.plays(), given.plays(), "the same journal")
 
 

@@ -373,3 +373,17 @@ def test_the_error_of_a_method_is_told_with_the_law(monkeypatch):
 
     with pytest.raises(ContractError, match=r"^fails breaks the law .* with seed 0.* it raised KeyError: 'income'"):
         check_generator(Fails)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (3, "3 is no CandidateGenerator: give a class"),
+        (dict, "<class 'dict'> is no CandidateGenerator: give a class"),
+        (type("Nameless", (CandidateGenerator,), {}), "Nameless has no name: give it `name"),
+    ],
+)
+def test_what_is_no_method_or_has_no_name_is_told(method, words):
+    with pytest.raises(ContractError) as told:
+        check_generator(method)
+    assert str(told.value).startswith(words)

@@ -151,11 +151,11 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     baseline: dict[Name, Value] | UnsetType = UNSET
     margin: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     measured: Measured = Measured()
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float] | UnsetType = UNSET
     libraries: dict[str, str] = {}
 
     def __post_init__(self) -> None:
         """Read the numbers of an older version."""
-        if self.metrics:
+        if self.metrics is not UNSET:
             msgspec.structs.force_setattr(self, "measured", measured_by(self.metrics))
-            msgspec.structs.force_setattr(self, "metrics", {})
+            msgspec.structs.force_setattr(self, "metrics", UNSET)

@@ -30,9 +30,9 @@ from ..models.scoring import score_of_options, scorer
 from ..promised import measured_promise
 from .fitting import fit
 from .improvement import fit_improvement
-from .others import others_beside
 from .retrains import fit_retrains
 from .seeding import seeded
+from .unlabelled_rows import others_beside
 from .unsaved_program import UnsavedProgram, unsaved_program
 
 Floats = NDArray[np.float64]

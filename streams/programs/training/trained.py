@@ -27,11 +27,11 @@ from .effects import FittedEffects, fit_effects
 from .improvement import fit_improvement
 from .instances import usable_rows
 from .margin import WantedMargin, wanted_margin
-from .others import others_beside, population_rows, with_rejected
 from .resampled import ModelSamples
 from .sample import Sample
 from .share_calibration import ShareMeasurement
 from .split import Split
+from .unlabelled_rows import others_beside, population_rows, with_rejected
 from .unsaved_program import Floats, Indices, Score, UnsavedProgram, unsaved_program
 
 

@@ -10,8 +10,8 @@ from ..bundle.writer import write_bundle
 from ..model_fit import ModelFacts
 from .measures import data, improvement
 from .measures.measure import measure
-from .others import approved_others
 from .trained import Trained
+from .unlabelled_rows import approved_others
 
 
 def write_trained(trained: Trained, output: Path) -> Manifest:
