@@ -1,4 +1,6 @@
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 
 import msgspec
 import numpy as np
@@ -16,6 +18,7 @@ from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
 from onward.streams.programs.bundle.measured import Data, Margin, Measured, Quality, Served
 from onward.streams.programs.training.measures.protected import protected_use
+from onward.tests.support.small_models import small_forests, small_priors
 
 SPEC = """\
 program: loans
@@ -174,14 +177,46 @@ def test_a_seed_that_training_cannot_take_is_told_in_one_line(capsys, seed):
     assert capsys.readouterr().err.startswith(told)
 
 
+@pytest.fixture(scope="module")
+def reads_sex(tmp_path_factory):
+    """The folder of a forest that may read the sex of people, which the spec protects, and what training printed."""
+    folder, output, errors = tmp_path_factory.mktemp("sex"), StringIO(), StringIO()
+    write_people(folder)
+    train = ["train", str(folder / "data.csv"), "--spec", str(folder / "spec.yaml"), "--estimator", "random_forest"]
+    with small_forests(), small_priors(), redirect_stdout(output), redirect_stderr(errors):
+        assert main([*train, "--output", str(folder / "model")]) == 0
+    return folder, output.getvalue(), errors.getvalue()
+
+
+def write_people(folder):
+    """Write people with a protected feature beside their income, and a spec that lets the model read it."""
+    people = [(income, ("female", "male")[income * 7 % 3 == 0]) for income in range(200)]
+    rows = [f"{income},{sex},{int(income > (60 if sex == 'male' else 140))}\n" for income, sex in people]
+    (folder / "data.csv").write_text("income,sex,repaid\n" + "".join(rows))
+    sex = ", {name: sex, type: categorical, categories: [female, male], mutable: none, protected: true}]"
+    (folder / "spec.yaml").write_text(
+        SPEC.replace("bounds: [0, 99]}]", f"bounds: [0, 199]}}{sex}").replace(
+            "manifest.json}", "manifest.json, may_read: [sex]}"
+        )
+    )
+
+
+def with_reading_of(folder, old, new):
+    """The spec of ``write_people`` with another ``may_read``, in a file of its own."""
+    text, spec = (folder / "spec.yaml").read_text(), folder / "changed.yaml"
+    assert old in text
+    spec.write_text(text.replace(old, new))
+    return spec
+
+
 @pytest.mark.attack
 @pytest.mark.parametrize("estimator", ["random_forest", "logistic_regression"])
 def test_training_leaves_out_what_is_protected_unless_the_spec_lets_the_model_read_it(tmp_path, capsys, estimator):
-    spec, output = tmp_path / "spec.yaml", tmp_path / "without"
-    told_of_sex(tmp_path, capsys, of_both)
-    spec.write_text(spec.read_text().replace(", may_read: [sex]", ""))
+    write_people(tmp_path)
+    spec, output = with_reading_of(tmp_path, ", may_read: [sex]", ""), tmp_path / "without"
     command = ["train", str(tmp_path / "data.csv"), "--spec", str(spec), "--estimator", estimator, "--retrains", "4"]
-    assert main([*command, "--output", str(output)]) == 0
+    with small_forests(), small_priors():
+        assert main([*command, "--output", str(output)]) == 0
     assert "protected, and not read by the model: sex (`model: {may_read" in capsys.readouterr().out
     codec = FeatureCodec(load_spec(spec).spec)
     bundle = load_bundle(str(output / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
@@ -194,11 +229,10 @@ def test_training_leaves_out_what_is_protected_unless_the_spec_lets_the_model_re
 
 
 @pytest.mark.attack
-def test_no_model_is_served_that_was_trained_when_the_spec_said_otherwise(tmp_path, capsys):
-    spec = tmp_path / "spec.yaml"
-    told_of_sex(tmp_path, capsys, of_both)
-    spec.write_text(spec.read_text().replace(", may_read: [sex]", ""))
-    loaded, manifest = load_spec(spec), tmp_path / "model" / "manifest.json"
+def test_no_model_is_served_that_was_trained_when_the_spec_said_otherwise(reads_sex):
+    folder, _, _ = reads_sex
+    loaded = load_spec(with_reading_of(folder, ", may_read: [sex]", ""))
+    manifest = folder / "model" / "manifest.json"
     with pytest.raises(UsageError, match="the model reads sex, which the spec protects"):
         assemble(loaded)
     codec = FeatureCodec(loaded.spec)
@@ -207,44 +241,21 @@ def test_no_model_is_served_that_was_trained_when_the_spec_said_otherwise(tmp_pa
         check_model(bundle, Model(loaded.spec.program, bundle.version, str(manifest), ""), loaded.spec)
 
 
-def of_both(income, sex):
-    """Whether somebody repays, by their income and their sex."""
-    return income > (60 if sex == "male" else 140)
-
-
-def test_only_such_features_may_be_named_as_read(tmp_path, capsys):
-    told_of_sex(tmp_path, capsys, lambda income, sex: income > 90)
-    spec = tmp_path / "spec.yaml"
-    spec.write_text(spec.read_text().replace("may_read: [sex]", "may_read: [income]"))
+def test_only_such_features_may_be_named_as_read(tmp_path):
+    write_people(tmp_path)
+    spec = with_reading_of(tmp_path, "may_read: [sex]", "may_read: [income]")
     with pytest.raises(
         SpecError, match=r"model\.may_read\[0\]: income is not protected: name features with `protected: true`"
     ):
         load_spec(spec)
 
 
-def told_of_sex(tmp_path, capsys, label):
-    """What training says of a protected feature of which the label is this function, beside income."""
-    data, spec = tmp_path / "data.csv", tmp_path / "spec.yaml"
-    people = [(income, ("female", "male")[income * 7 % 3 == 0]) for income in range(200)]
-    rows = [f"{income},{sex},{int(label(income, sex))}\n" for income, sex in people]
-    data.write_text("income,sex,repaid\n" + "".join(rows))
-    sex = ", {name: sex, type: categorical, categories: [female, male], mutable: none, protected: true}]"
-    spec.write_text(
-        SPEC.replace("bounds: [0, 99]}]", f"bounds: [0, 199]}}{sex}").replace(
-            "manifest.json}", "manifest.json, may_read: [sex]}"
-        )
-    )
-    train = ["train", str(data), "--spec", str(spec), "--estimator", "random_forest"]
-    assert main([*train, "--output", str(tmp_path / "model")]) == 0
-    told, manifest = capsys.readouterr(), json.loads((tmp_path / "model" / "manifest.json").read_text())
-    assert "protected" not in told.out
-    return [line for line in told.err.splitlines() if "protects" in line], manifest["measured"].get("protected", {})
-
-
-def test_training_warns_when_the_model_reads_what_is_protected(tmp_path, capsys):
-    told, protected = told_of_sex(tmp_path, capsys, of_both)
+def test_training_warns_when_the_model_reads_what_is_protected(reads_sex):
+    folder, output, errors = reads_sex
+    protected = json.loads((folder / "model" / "manifest.json").read_text())["measured"]["protected"]
     assert protected["sex"] > 0.05
-    assert told == [
+    assert "protected" not in output
+    assert [line for line in errors.splitlines() if "protects" in line] == [
         "warning: the model reads sex, which the spec protects or audits: another value of it alone changes "
         f"{protected['sex']:.1%} of its decisions about people of the data"
     ]
