@@ -268,7 +268,7 @@ def test_whoever_is_explained_hears_the_same_after_a_block_and_alone(name: str, 
         return vetting._replace(generator=vetting.generator.under(vetting.score, goal, vetting.objective), goal=goal)
 
     block, answers = stricter(), []
-    without = np.setdiff1d(np.arange(PEOPLE), block.propose(REJECTED).people).tolist()
+    without = np.setdiff1d(np.arange(PEOPLE), block.propose(REJECTED).people)[::3].tolist()
     for number in without:
         answers.append(stricter().explain(REJECTED[number]))
     assert [str(block.explain(REJECTED[number])) for number in without] == list(map(str, answers))
