@@ -35,6 +35,8 @@ from onward.tests.support.model_bombs import bomb_bundle, trees_bomb, waits_for_
 from onward.tests.support.programs import POLICIES, write_programs
 
 LIMITS = LoadLimits()
+SECRETS = {"ONWARD_SASL_PASSWORD": "hunter-1", "AWS_SECRET_ACCESS_KEY": "hunter-2", "ANYTHING": "hunter-3"}
+"""Variables of the worker whose trials they are."""
 
 
 async def try_model(trial, limits, command=SERVER):
@@ -52,9 +54,12 @@ class Kept(Trials):
 
 @pytest.fixture(scope="module")
 def kept():
-    trials = Kept(LIMITS)
-    yield trials
-    trials._end()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SECRETS.items():
+            patch.setenv(name, value)
+        trials = Kept(LIMITS)
+        yield trials
+        trials._end()
 
 
 @pytest.fixture(scope="module")
@@ -216,11 +221,7 @@ async def test_a_model_that_decides_by_what_the_spec_protects_is_refused(kept, p
 
 
 @pytest.mark.attack
-async def test_the_process_that_opens_a_model_s_files_inherits_no_secret(kept, program, monkeypatch):
-    secrets = {"ONWARD_SASL_PASSWORD": "hunter-1", "AWS_SECRET_ACCESS_KEY": "hunter-2", "ANYTHING": "hunter-3"}
-    for name, value in secrets.items():
-        monkeypatch.setenv(name, value)
-    kept._end()
+async def test_the_process_that_opens_a_model_s_files_inherits_no_secret(kept, program):
     await kept.try_model(trial_of(*program))
     process = Path("/proc") / str(kept._process.pid)
     environment = (process / "environ").read_bytes()
