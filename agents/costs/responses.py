@@ -69,7 +69,7 @@ class LogisticResponse(Response):
 
     Examples
     --------
-    >>> Logistic().probability(np.array([[1.0, 3.0], [2.0, 3.0]])).round(3)
+    >>> LogisticResponse().probability(np.array([[1.0, 3.0], [2.0, 3.0]])).round(3)
     array([[0.711, 0.5  ],
            [0.289, 0.5  ]])
     """

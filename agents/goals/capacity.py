@@ -49,7 +49,7 @@ class CapacityGoal(RoundGoal):
     --------
     Two places, and two people who are sure to reach any goal: the goal is so high that hardly any newcomer reaches it.
 
-    >>> goal = Capacity(coverage=0.95, horizon=1)
+    >>> goal = CapacityGoal(coverage=0.95, horizon=1)
     >>> goal.observe(ClosedRound(0, places=2, threshold=0.6, newcomers=np.array([0.4, 0.5, 0.6, 0.7])))
     >>> round(goal.aim(Prospects(np.ones((2, len(goal.candidates))))).score, 2)
     0.79

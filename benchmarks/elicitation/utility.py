@@ -24,11 +24,11 @@ def expected_utility_of_selection(costs: Array, probability: Array, response: Re
 
     Examples
     --------
-    >>> from onward.agents.costs.responses import Logistic, Noiseless
+    >>> from onward.agents.costs.responses import LogisticResponse, Noiseless
     >>> costs, even = np.array([[1.0, 4.0], [2.0, 2.0]]), np.array([0.5, 0.5])
     >>> round(expected_utility_of_selection(costs, even, Noiseless(slip=1e-9)), 2)
     -1.5
-    >>> round(expected_utility_of_selection(costs, even, Logistic()), 2)
+    >>> round(expected_utility_of_selection(costs, even, LogisticResponse()), 2)
     -1.79
 
     References

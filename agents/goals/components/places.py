@@ -17,7 +17,7 @@ class RecentPlaces:
 
     Examples
     --------
-    >>> places = Places()
+    >>> places = RecentPlaces()
     >>> places.add(9)
     >>> places.expected([None], np.ones(1)), places.expected([4, 8], np.array([0.75, 0.25]))
     ([(9, 1.0)], [(4, 0.75), (8, 0.25)])

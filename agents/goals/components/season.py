@@ -34,7 +34,7 @@ class Season:
     >>> for number, places in enumerate((9, 8, 0)):
     ...     season.add(number, places)
     >>> season.ahead(2, horizon=3, announced=(7,))
-    Ahead(numbers=(3, 4, 6), places=(7, 8, 9), without=(5,))
+    RoundsAhead(numbers=(3, 4, 6), places=(7, 8, 9), without=(5,))
     """
 
     def __init__(self, length: int) -> None:

@@ -17,7 +17,10 @@ from onward.streams.errors import UsageError
 
 
 def test_wrong_flags_are_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for flags, says in ((["--updates", "0"], "--updates 0: give a number"), (["--worlds", "no.npz"], "no.npz")):
+    for flags, says in (
+        (["--updates", "0"], "--updates: input should be greater than or equal to 1"),
+        (["--worlds", "no.npz"], "no.npz"),
+    ):
         assert train_phi.run(["--output", str(tmp_path / "rl"), *flags]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert says in line

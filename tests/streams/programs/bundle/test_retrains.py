@@ -106,7 +106,7 @@ def test_retrains_come_back_with_the_same_scores_bit_for_bit(kind: str) -> None:
 @pytest.mark.parametrize(
     ("models", "says"),
     [
-        ([*LINES, *FOREST], "of the kinds Logistic, TreeSum"),
+        ([*LINES, *FOREST], "of the kinds LogisticLayer, TreeSum"),
         ([*LINES, *retrains(MLPClassifier((3,), max_iter=3))], "layers of different shapes"),
         ([*FOREST, *retrains(HistGradientBoostingClassifier(max_iter=2))], "trees of different kinds"),
     ],

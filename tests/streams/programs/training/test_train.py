@@ -141,7 +141,7 @@ def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("csv", "spec", "estimator", "error", "says"),
     [
-        ("loans.csv", SPEC, "oracle", UsageError, "--estimator or ONWARD_ESTIMATOR: input should be 'random_forest', "),
+        ("loans.csv", SPEC, "oracle", UsageError, "--estimator: input should be 'random_forest', "),
         ("loans.csv", "nowhere.yaml", "mlp", SpecError, "nowhere.yaml:1: cannot be read"),
         ("nowhere.csv", SPEC, "mlp", TableError, "nowhere.csv: cannot be read"),
     ],
