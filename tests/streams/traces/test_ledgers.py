@@ -23,8 +23,8 @@ import sys
 from pathlib import Path
 from onward.streams.topics import Topics
 from onward.streams.traces.names import Names
-from onward.streams.traces.search import Retention, TraceSearch
-search = TraceSearch(Names([f"canary-{number}" for number in range(120)]), Retention(Topics(), None))
+from onward.streams.traces.search import TopicRetention, TraceSearch
+search = TraceSearch(Names([f"canary-{number}" for number in range(120)]), TopicRetention(Topics(), None))
 print("begun", flush=True)
 print(list(search.in_file(Path(sys.argv[1]))), flush=True)
 """
