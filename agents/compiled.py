@@ -67,7 +67,8 @@ def _forget_former(machine: Any) -> None:
     It names the classes of arguments, of which an older version of the file may have had others.
     """
     kept = machine._cache
+    read = kept._cache_file._load_index
     try:
-        kept._cache_file._load_index()
+        read()
     except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
         kept.flush()

@@ -66,10 +66,10 @@ class Law(Generic[S]):
 
 
 class Contract(Mapping[str, Law[S]]):
-    """The laws of a contract by name, in the order in which they are checked."""
+    """The laws of a contract by name, in the order in which they are checked: those of its ``parts``, then its own."""
 
-    def __init__(self) -> None:
-        self._laws: dict[str, Law[S]] = {}
+    def __init__(self, *parts: Contract[S]) -> None:
+        self._laws: dict[str, Law[S]] = {name: law for part in parts for name, law in part.items()}
 
     def law(self, draws: int = 0) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Add a law: a function of a method, and of a seed where it ``draws``. Its docstring says what holds."""

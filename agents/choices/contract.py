@@ -177,7 +177,8 @@ class Choice(Equipped, ABC):
     def pick(self, options: Options, random: Random) -> Pick:
         """Pick one of F > 0 options, and count the pull.
 
-        A pick is certain, or it is drawn uniformly. Its propensity is that of this pick alone.
+        A pick is certain, or it is drawn uniformly, given what ``begin`` has drawn. Its propensity is that of this pick
+        alone, and of no arm another one in the same situation.
         """
 
     def choose(self, options: Options, random: Random) -> Pick | None:
@@ -283,7 +284,10 @@ class Choice(Equipped, ABC):
 
     @abstractmethod
     def retract(self, pull: Pull) -> None:
-        """Take back an earlier pick that its person never saw. The step it took stays counted."""
+        """Take back an earlier pick that its person never saw. The step it took stays counted.
+
+        A pull that it does not know, or has taken back before, changes nothing.
+        """
 
     def learn(self, pulls: Sequence[Pull], seen: Seen, sign: int = 1) -> None:
         """Learn what is seen of a person who tried one of these pulls at most; ``sign`` -1 takes the lesson back.

@@ -6,10 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...agents.choices import Choice
-from ..laws import name_of
-from . import construction, picks, rewards, state  # noqa: F401 -- each holds some of the laws
-from .learners import CHOICE as CHOICE
+from ..laws import Contract, name_of
+from .construction import CONSTRUCTION
 from .learners import Learners as Learners
+from .picks import PICKS
+from .rewards import REWARD_LAWS
+from .state import STATE
+
+CHOICE: Contract[Learners] = Contract(CONSTRUCTION, PICKS, REWARD_LAWS, STATE)
+"""The laws of every choice."""
 
 
 def check_choice(

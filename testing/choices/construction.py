@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..laws import refuses, require
-from .learners import CHOICE, Learners, grid
+from ..laws import Contract, refuses, require
+from .learners import Learners, grid
+
+CONSTRUCTION: Contract[Learners] = Contract()
 
 
-@CHOICE.law()
+@CONSTRUCTION.law()
 def parameters_are_checked(learners: Learners) -> None:
     """The defaults are taken, and ``ValueError`` is raised for an unknown parameter and one that is not a number."""
     kind = learners.kind
@@ -20,7 +22,7 @@ def parameters_are_checked(learners: Learners) -> None:
             kind(grid(3), 2, **{name: float("nan")})
 
 
-@CHOICE.law()
+@CONSTRUCTION.law()
 def sizes_are_checked(learners: Learners) -> None:
     """``ValueError`` is raised for points that are no rows, and for a window below 1."""
     for shape, window in (((3,), 2), ((3, 2), 0)):
@@ -28,7 +30,7 @@ def sizes_are_checked(learners: Learners) -> None:
             learners.kind(np.zeros(shape), window)
 
 
-@CHOICE.law()
+@CONSTRUCTION.law()
 def takes_exactly_the_artefacts_that_it_needs(learners: Learners) -> None:
     """``equip`` takes what ``needs`` names and nothing else."""
     with refuses("an artefact that it does not need", "needs"):

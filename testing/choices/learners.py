@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agents.arrays import Array
 from ...agents.choices import Choice
-from ..laws import Contract, same_arrays
+from ..laws import require, same_arrays
 from .scripts import Life, Step
 
 SMALL = {"memory": 8.0, "trees": 5.0}
@@ -47,10 +47,6 @@ class Learners:
         return life
 
 
-CHOICE: Contract[Learners] = Contract()
-"""The laws of every choice."""
-
-
 def grid(candidates: int) -> Array:
     """Drawn arms of two columns."""
     return np.random.default_rng(candidates).random((candidates, 2))
@@ -64,6 +60,15 @@ def apart(candidates: int) -> Array:
 def everything(candidates: int, columns: int = 2, execution: float = 0.9) -> Step:
     """Somebody who has every arm as an option."""
     return Step(np.full(columns, 0.3), np.arange(candidates), np.full(candidates, execution))
+
+
+def require_same_lives(one: Life, other: Life, what: str) -> None:
+    """Require the same picks, pulls and state."""
+    for step, picks in enumerate(zip(one.picks, other.picks, strict=True)):
+        require(picks[0] == picks[1], f"{what} gives at step {step} the picks {picks[1]} and {picks[0]}")
+    require(one.waiting == other.waiting, f"{what} gives picks of another `context` or `execution`")
+    differs = state_difference(one.choice, other.choice)
+    require(differs is None, f"{what} gives another array {differs} of the state")
 
 
 def state_difference(one: Choice, other: Choice) -> str | None:

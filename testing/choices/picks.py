@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -11,15 +13,29 @@ from ...agents.costs import Columns
 from ...agents.costs import registry as costs
 from ...agents.objective import Objective
 from ...agents.options import Options
-from ..laws import require
-from .learners import CHOICE, Learners, apart, everything, grid, state_difference
+from ..laws import Contract, require
+from .learners import Learners, apart, everything, grid, require_same_lives, state_difference
 from .scripts import MANY, Life, Step, batch_of, drawn, generator_of
 
+PICKS: Contract[Learners] = Contract()
 
-@CHOICE.law(draws=30)
+GENERATORS = 200
+STANDARD_ERRORS = 4.5
+"""By so many a share of generators may be off by chance: one in 100,000 is."""
+
+
+@PICKS.law(draws=30)
+def the_same_calls_give_the_same_picks_and_state(learners: Learners, seed: int) -> None:
+    """A choice is deterministic: random numbers come from the generator that is passed in."""
+    script = drawn(seed, strays=False)
+    one, other = (Life(learners.small(script.points)).live(script.lines) for _ in range(2))
+    require_same_lives(one, other, "the same calls")
+
+
+@PICKS.law(draws=30)
 def picks_a_feasible_arm_whenever_there_is_one(learners: Learners, seed: int) -> None:
     """A pick is one of the person's options, its probabilities lie in [0, 1], and who has an option gets a pick."""
-    script = drawn(seed)
+    script = drawn(seed, strays=False)
     life = Life(learners.small(script.points)).live(script.lines)
     for number, (pick, step) in enumerate(zip(life.picks, script.steps, strict=True)):
         arms = step.feasible.tolist()
@@ -32,7 +48,34 @@ def picks_a_feasible_arm_whenever_there_is_one(learners: Learners, seed: int) ->
         require(0 <= pick.execution <= 1, f"the execution probability of step {number} is {pick.execution}")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=6)
+def the_propensity_is_how_often_a_pick_is_made(learners: Learners, seed: int) -> None:
+    """Of the generators a share p makes a pick with the propensity p, after the same ``begin``.
+
+    Evaluations divide by it.
+    """
+    script = drawn(seed, strays=False)
+    choice = Life(learners.small(script.points)).live(script.lines).choice
+    options = everything(*script.points.shape).options(script.points)
+    if not len(options.arm):
+        return
+    choice.begin(options, generator_of(0))
+    before, made = choice.state(), Counter[int]()
+    stated: dict[int, float] = {}
+    for number in range(GENERATORS):
+        choice.restore(before)
+        pick = choice.pick(options, generator_of(number))
+        made[pick.arm] += 1
+        known = stated.setdefault(pick.arm, pick.propensity)
+        require(known == pick.propensity, f"arm {pick.arm} has the propensities {known:g} and {pick.propensity:g}")
+    for arm, count in made.items():
+        share, propensity = count / GENERATORS, stated[arm]
+        off = STANDARD_ERRORS * math.sqrt(propensity * (1.0 - propensity) / GENERATORS)
+        told = f"arm {arm} is picked by {share:.2f} of {GENERATORS} generators, and its propensity is {propensity:g}"
+        require(abs(share - propensity) <= off, told)
+
+
+@PICKS.law(draws=30)
 def picks_the_only_option(learners: Learners, seed: int) -> None:
     """The only option is picked for certain: its propensity is 1."""
     script = drawn(seed, fewest=1, most=1)
@@ -40,7 +83,7 @@ def picks_the_only_option(learners: Learners, seed: int) -> None:
         require(pick is None or (pick.arm, pick.propensity) == (0, 1.0), f"the only option 0 gives {pick}")
 
 
-@CHOICE.law()
+@PICKS.law()
 def picks_nothing_without_arms(learners: Learners) -> None:
     """Without arms there is no pick, and the state can be restored."""
     life = Life(learners.small(np.empty((0, 2)))).live([everything(0)] * 3)
@@ -50,7 +93,7 @@ def picks_nothing_without_arms(learners: Learners) -> None:
     require(state_difference(restored, life.choice) is None, "the restored state is another")
 
 
-@CHOICE.law()
+@PICKS.law()
 def finds_the_best_arm(learners: Learners) -> None:
     """Where only one of four arms is ever rewarded, a choice that ``learns`` picks it mostly, and no other does."""
     share = learners.rewarded(300).share_of(3, since=200)
@@ -58,7 +101,7 @@ def finds_the_best_arm(learners: Learners) -> None:
     require((share > 0.5) == learners.kind.learns, f"{says}, and its share is {share:.2f} after 200 steps")
 
 
-@CHOICE.law()
+@PICKS.law()
 def estimates_outlast_absence(learners: Learners) -> None:
     """What was learned of an arm is still known after people who did not have it as an option."""
     life, whole = learners.rewarded(300), everything(4, columns=4)
@@ -72,7 +115,7 @@ def estimates_outlast_absence(learners: Learners) -> None:
     require((times > 10) == learners.kind.learns, f"it picks the rewarded arm {times} of 20 times when it is back")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=30)
 def a_batch_gives_the_picks_of_single_steps(learners: Learners, seed: int) -> None:
     """``select_batch`` gives each person the pick that they get alone, and leaves the same state."""
     script = drawn(seed)
@@ -86,7 +129,7 @@ def a_batch_gives_the_picks_of_single_steps(learners: Learners, seed: int) -> No
     require(state_difference(whole, single.choice) is None, "the state after the batch is another")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=30)
 def a_batch_gives_several_options_as_single_steps_do(learners: Learners, seed: int) -> None:
     """Where several options are picked, a batch gives everybody those that they get alone."""
     script, most = drawn(seed), 2 + seed % 3
@@ -100,7 +143,7 @@ def a_batch_gives_several_options_as_single_steps_do(learners: Learners, seed: i
     require(state_difference(together, one) is None, "the state after the batch is another")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=30)
 def several_options_are_different_and_begin_with_the_only_one(learners: Learners, seed: int) -> None:
     """Several options are different arms, as many as asked for or there are, and the first is the single pick."""
     script = drawn(seed)
@@ -117,7 +160,7 @@ def several_options_are_different_and_begin_with_the_only_one(learners: Learners
         require(set(arms) <= set(possible), f"3 options of {possible} are {arms}")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=30)
 def the_last_way_does_without_what_all_others_need(learners: Learners, seed: int) -> None:
     """For a second way the last option changes no feature that all others change, where there is such an option."""
     script, most = drawn(seed), 2 + seed % 3
@@ -138,7 +181,7 @@ def the_last_way_does_without_what_all_others_need(learners: Learners, seed: int
         require(found, f"the last option is {last}, and {ways} do without the features {sorted(needed)}")
 
 
-@CHOICE.law()
+@PICKS.law()
 def a_second_way_has_the_last_place_where_costs_are_sampled(learners: Learners) -> None:
     """The same where costs are sampled, for a choice that takes them."""
     if not learners.kind.takes_samples():
@@ -155,7 +198,7 @@ def a_second_way_has_the_last_place_where_costs_are_sampled(learners: Learners) 
         require(not set.intersection(*changed), f"all options change the features {set.intersection(*changed)}")
 
 
-@CHOICE.law()
+@PICKS.law()
 def forgets_the_options_that_were_not_taken_up(learners: Learners) -> None:
     """Of two options only the second is ever rewarded, and the first is taken back: a choice that learns prefers it."""
     kind, choice = learners.kind, learners.fresh(apart(4))
@@ -174,7 +217,7 @@ def forgets_the_options_that_were_not_taken_up(learners: Learners) -> None:
     require((arm == 3) == kind.learns, f"`learns` is {kind.learns}, and it picks arm {arm} where 3 was rewarded")
 
 
-@CHOICE.law(draws=30)
+@PICKS.law(draws=30)
 def looks_at_targets_and_not_at_the_points_of_arms(learners: Learners, seed: int) -> None:
     """Arms with other points and the same targets give the same picks: a choice reads ``options.targets`` alone.
 
@@ -198,7 +241,7 @@ def looks_at_targets_and_not_at_the_points_of_arms(learners: Learners, seed: int
         require(of_points or np.array_equal(array, own[name]), f"the array {name} of the state depends on the points")
 
 
-@CHOICE.law(draws=4)
+@PICKS.law(draws=4)
 def tries_another_arm_when_successes_end(learners: Learners, seed: int) -> None:
     """After a success, or none, and then no more, a choice that learns goes on to other arms."""
     kind, successes, candidates = learners.kind, seed % 2, (5, MANY[0])[seed // 2 % 2]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...agents.choices import Pull
-from ..laws import refuses, require
-from .learners import CHOICE, Learners, apart, everything, grid, state_difference
+from ..laws import Contract, refuses, require
+from .learners import Learners, apart, everything, grid, state_difference
 from .scripts import Life, Step, drawn
 
 REWARDS = (0.0, 0.5, 1.0)
 
+REWARD_LAWS: Contract[Learners] = Contract()
 
-@CHOICE.law(draws=30)
+
+@REWARD_LAWS.law(draws=30)
 def the_order_of_rewards_does_not_matter(learners: Learners, seed: int) -> None:
     """The same rewards in another order give the same state, but for rounding."""
     script, most = drawn(seed, fewest=1), 1 + seed % 3
@@ -28,7 +30,7 @@ def the_order_of_rewards_does_not_matter(learners: Learners, seed: int) -> None:
         require(close, f"the array {name} depends on the order of {len(rewards)} rewards")
 
 
-@CHOICE.law()
+@REWARD_LAWS.law()
 def a_reward_changes_those_that_learn_only(learners: Learners) -> None:
     """A reward of 1 changes the state of a choice that ``learns``, and of no other."""
     life = Life(learners.fresh(grid(4))).live([everything(4)] * 40)
@@ -39,7 +41,7 @@ def a_reward_changes_those_that_learn_only(learners: Learners) -> None:
     require((changed is not None) == learns, f"`learns` is {learns}, and the array that a reward changes is {changed}")
 
 
-@CHOICE.law(draws=30)
+@REWARD_LAWS.law(draws=30)
 def a_reward_of_zero_changes_nothing_where_it_is_ignored(learners: Learners, seed: int) -> None:
     """A choice with ``ignores_zero_reward`` has the same state after a reward of 0."""
     script = drawn(seed, strays=False)
@@ -51,19 +53,20 @@ def a_reward_of_zero_changes_nothing_where_it_is_ignored(learners: Learners, see
         require(changed is None, f"`ignores_zero_reward` is True, and a reward of 0 changes the array {changed}")
 
 
-@CHOICE.law()
+@REWARD_LAWS.law()
 def a_reward_of_zero_is_learned_where_it_is_not_ignored(learners: Learners) -> None:
     """A choice without ``ignores_zero_reward`` learns from a reward of 0, and one that learns nothing ignores it."""
     life, before = Life(learners.small(grid(4))).live([everything(4)] * 5), learners.small(grid(4))
     before.restore(life.choice.state())
     life.choice.update(life.waiting[-1], 0.0)
     changed, ignores = state_difference(life.choice, before), learners.kind.ignores_zero_reward
-    text = f"`ignores_zero_reward` is {ignores}, and the array that a reward of 0 changes is {changed}"
+    does = "changes nothing" if changed is None else f"changes the array {changed}"
+    text = f"a reward of 0 {does}, and `ignores_zero_reward` is {ignores}: set it to {changed is None}"
     require((changed is None) == ignores, text)
     require(learners.kind.learns or ignores, "`learns` is False: `ignores_zero_reward` is then True")
 
 
-@CHOICE.law()
+@REWARD_LAWS.law()
 def rewards_after_the_window_are_learned(learners: Learners) -> None:
     """With a window of event time rewards come later than ``window`` steps, here after twenty instead of three."""
     life = Life(learners.fresh(apart(4)))
@@ -77,7 +80,7 @@ def rewards_after_the_window_are_learned(learners: Learners) -> None:
     require((share > 0.5) == learners.kind.learns, text)
 
 
-@CHOICE.law()
+@REWARD_LAWS.law()
 def a_reward_of_an_unknown_step_counts_once_at_most(learners: Learners) -> None:
     """After one reward of a step that was never taken the learner still picks the best arm.
 
@@ -94,7 +97,7 @@ def a_reward_of_an_unknown_step_counts_once_at_most(learners: Learners) -> None:
     require((share > 0.5) == learners.kind.learns, f"the share of the best arm is {share:.2f} after the call")
 
 
-@CHOICE.law(draws=2)
+@REWARD_LAWS.law(draws=2)
 def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: Learners, seed: int) -> None:
     """A reward or ``retract`` of a pull that was taken back or never made leaves a finite state, and picks go on."""
     life, retract = Life(learners.small(grid(4))).live([everything(4)] * 30), seed % 2 == 1
@@ -107,7 +110,7 @@ def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: Learners, seed
     require(None not in life.live([everything(4)] * 30).picks, "there is no pick for people with four options")
 
 
-@CHOICE.law(draws=30)
+@REWARD_LAWS.law(draws=30)
 def a_pull_taken_back_is_undone(learners: Learners, seed: int) -> None:
     """After ``retract`` the arrays of ``per_arm`` are as if the person had had no options."""
     script = drawn(seed, fewest=1, strays=False)
@@ -121,7 +124,7 @@ def a_pull_taken_back_is_undone(learners: Learners, seed: int) -> None:
         require(close, f"after {len(life.waiting)} pulls are taken back the array {name} is another")
 
 
-@CHOICE.law(draws=30)
+@REWARD_LAWS.law(draws=30)
 def learners_tell_each_other_what_one_would_have_learned(learners: Learners, seed: int) -> None:
     """Several learners that ``add`` each other's arrays of ``additive`` have the state of one that had all rewards.
 

@@ -1,4 +1,4 @@
-"""The laws of every choice on its state: the same calls, the same state; restored, copied, bounded."""
+"""The laws of every choice on its state: restored, copied, bounded."""
 
 from __future__ import annotations
 
@@ -7,20 +7,14 @@ import pickle
 import numpy as np
 
 from ...agents.choices import Choice
-from ..laws import BreachError, refuses, require, same_arrays
-from .learners import CHOICE, SMALL, Learners, apart, everything, grid, state_difference
+from ..laws import BreachError, Contract, refuses, require, same_arrays
+from .learners import SMALL, Learners, apart, everything, grid, require_same_lives, state_difference
 from .scripts import LONGEST, Life, drawn
 
-
-@CHOICE.law(draws=30)
-def the_same_calls_give_the_same_picks_and_state(learners: Learners, seed: int) -> None:
-    """A choice is deterministic: random numbers come from the generator that is passed in."""
-    script = drawn(seed)
-    one, other = (Life(learners.small(script.points)).live(script.lines) for _ in range(2))
-    require_same_lives(one, other, "the same calls")
+STATE: Contract[Learners] = Contract()
 
 
-@CHOICE.law(draws=30)
+@STATE.law(draws=30)
 def continues_from_its_state_bit_for_bit(learners: Learners, seed: int) -> None:
     """``state`` holds everything: a new learner that restores it goes on as the first one does."""
     script, cut, most = drawn(seed), seed % (LONGEST + 1), 1 + seed % 3
@@ -32,7 +26,7 @@ def continues_from_its_state_bit_for_bit(learners: Learners, seed: int) -> None:
     require_same_lives(restored, whole, f"restoring the state after line {cut}")
 
 
-@CHOICE.law()
+@STATE.law()
 def learning_survives_a_restore(learners: Learners) -> None:
     """A learner that restores the state of one with 200 rewards picks what that one picks, not what a new one does."""
     whole = learners.rewarded(200)
@@ -47,7 +41,7 @@ def learning_survives_a_restore(learners: Learners) -> None:
     require(others == learners.kind.learns, f"`learns` is {learners.kind.learns}, and the picks that follow are {text}")
 
 
-@CHOICE.law()
+@STATE.law()
 def memory_grows_by_at_most_4_kb_a_step(learners: Learners) -> None:
     """The arrays of the state keep their shapes, but for those of ``variable_length``: these grow slowly."""
     life, sizes, shapes = Life(learners.fresh(grid(20))), [], []
@@ -62,7 +56,7 @@ def memory_grows_by_at_most_4_kb_a_step(learners: Learners) -> None:
     require(grown <= 100 * 4096, f"the state grows by {grown} bytes in 100 steps")
 
 
-@CHOICE.law()
+@STATE.law()
 def memory_stops_growing(learners: Learners) -> None:
     """All of the learner's memory, not only its state, is as large after many steps as after some.
 
@@ -82,14 +76,14 @@ def memory_stops_growing(learners: Learners) -> None:
         require(len(state[name]) <= most, f"the array {name} has {len(state[name])} rows where memory is 8")
 
 
-@CHOICE.law()
+@STATE.law()
 def the_state_is_linear_in_arms_and_window(learners: Learners) -> None:
     """The first state has at most 8 numbers for each arm and for each step of the window."""
     size = sum(array.size for array in learners.kind(grid(1000), 50).state().values())
     require(size <= 8 * (1000 + 50), f"with 1000 arms and a window of 50 steps it has {size} numbers")
 
 
-@CHOICE.law()
+@STATE.law()
 def the_state_is_a_copy(learners: Learners) -> None:
     """Who changes the arrays that ``state`` gave changes nothing of the learner."""
     choice = Life(learners.small(grid(3))).live([everything(3)] * 5).choice
@@ -100,7 +94,7 @@ def the_state_is_a_copy(learners: Learners) -> None:
     require(changed is None, f"the array {changed} is the learner's own: return a copy")
 
 
-@CHOICE.law(draws=2)
+@STATE.law(draws=2)
 def the_state_of_other_arms_is_refused(learners: Learners, seed: int) -> None:
     """``restore`` raises ``ValueError`` for the state of fewer or more arms, and changes nothing."""
     candidates = (2, 4)[seed % 2]
@@ -109,7 +103,7 @@ def the_state_of_other_arms_is_refused(learners: Learners, seed: int) -> None:
         require_refused(learners, other, f"the state of {candidates} arms for three", "another")
 
 
-@CHOICE.law()
+@STATE.law()
 def a_state_that_is_not_finite_is_refused(learners: Learners) -> None:
     """``restore`` raises ``ValueError`` for a number that is not finite, and changes nothing."""
     state = Life(learners.small(grid(3))).live([everything(3)] * 5).choice.state()
@@ -121,13 +115,13 @@ def a_state_that_is_not_finite_is_refused(learners: Learners) -> None:
             require_refused(learners, {**state, name: damaged}, f"a NaN in the array {name}", words)
 
 
-@CHOICE.law()
+@STATE.law()
 def restores_only_its_like(learners: Learners) -> None:
     """``restore`` raises ``ValueError`` for the state of another choice: ``check_state`` says so."""
     require_refused(learners, {"something": np.zeros(3)}, "a state of another choice", "another")
 
 
-@CHOICE.law(draws=30)
+@STATE.law(draws=30)
 def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed: int) -> None:
     """``adopt`` keeps every array, but for ``per_arm``, which get rows for the new arms, and ``of_arms_alone``.
 
@@ -154,7 +148,7 @@ def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed:
     require(later[0].picks == later[1].picks, "the learner that restores the adopted state picks others")
 
 
-@CHOICE.law(draws=30)
+@STATE.law(draws=30)
 def as_many_arms_adopt_what_they_would_restore(learners: Learners, seed: int) -> None:
     """Where no arm is added, ``adopt`` does what ``restore`` does."""
     script = drawn(seed, fewest=1)
@@ -166,7 +160,7 @@ def as_many_arms_adopt_what_they_would_restore(learners: Learners, seed: int) ->
     require(differs is None, f"the array {differs} is another")
 
 
-@CHOICE.law()
+@STATE.law()
 def other_parameters_go_on_with_what_was_learned(learners: Learners) -> None:
     """A learner adopts the state of one with another parameter, unless it is one of ``fixed_parameters``."""
     kind, state = learners.kind, learners.rewarded(60).choice.state()
@@ -180,15 +174,6 @@ def other_parameters_go_on_with_what_was_learned(learners: Learners) -> None:
             differs = same_arrays(learner.state(), state)
             text = f"with {name} {other} instead of {parameter.default} the array {differs} is another"
             require(differs is None, f"{text}: is it one of `fixed_parameters`?")
-
-
-def require_same_lives(one: Life, other: Life, what: str) -> None:
-    """Require the same picks, pulls and state."""
-    for step, picks in enumerate(zip(one.picks, other.picks, strict=True)):
-        require(picks[0] == picks[1], f"{what} gives at step {step} the picks {picks[1]} and {picks[0]}")
-    require(one.waiting == other.waiting, f"{what} gives picks of another `context` or `execution`")
-    differs = state_difference(one.choice, other.choice)
-    require(differs is None, f"{what} gives another array {differs} of the state")
 
 
 def require_refused(learners: Learners, state: dict[str, np.ndarray], what: str, words: str) -> None:

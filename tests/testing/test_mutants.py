@@ -63,6 +63,23 @@ class IsNeverCertain(SuccessShare):
         return super().pick(options, random)._replace(propensity=0.5)
 
 
+class DrawsAndSaysCertain(SuccessShare):
+    def pick(self, options, random):
+        place = random().integers(len(options.arm))
+        return Pick(options.arm.item(place), 1.0, options.execution.item(place))
+
+
+class IsMostlyGreedy(SuccessShare):
+    """It explores every fifth time, and says that all are as probable."""
+
+    def pick(self, options, random):
+        generator, count = random(), len(options.arm)
+        if generator.random() > 0.2:
+            return super().pick(options, random)._replace(propensity=1.0 / count)
+        place = generator.integers(count)
+        return Pick(options.arm.item(place), 1.0 / count, options.execution.item(place))
+
+
 class LooksAtItsPoints(SuccessShare):
     def worth(self, options, random):
         return super().worth(options, random) * (10.0 - self.points[options.arm].sum(axis=1)) / 10.0
@@ -264,6 +281,8 @@ ROOMS: list[tuple[Callable[..., None], Contract[Any], Callable[[Any], Any], dict
             PicksOthers: "picks_a_feasible_arm_whenever_there_is_one",
             GivesNumpyArms: "picks_a_feasible_arm_whenever_there_is_one",
             IsNeverCertain: "picks_the_only_option",
+            DrawsAndSaysCertain: "the_propensity_is_how_often_a_pick_is_made",
+            IsMostlyGreedy: "the_propensity_is_how_often_a_pick_is_made",
             LooksAtItsPoints: "looks_at_targets_and_not_at_the_points_of_arms",
             DependsOnTheBatch: "a_batch_gives_several_options_as_single_steps_do",
             IgnoresRewards: "finds_the_best_arm",
