@@ -27,8 +27,11 @@ class Problem(NamedTuple):
 
 
 class SpecProblem(NamedTuple):
-    """One error of a spec file. ``line`` and ``column`` count from 1. ``path`` is such as ``features[2].bounds``, empty
-    for the file as a whole."""
+    """One error of a spec file.
+
+    ``line`` and ``column`` count from 1; they are 0 where the file cannot be read. ``path`` is such as
+    ``features[2].bounds``, empty for the file as a whole.
+    """
 
     line: int
     column: int

@@ -43,7 +43,7 @@ class SpecError(Exception):
     def __init__(self, problems: list[SpecProblem], file: FilePath) -> None:
         self.problems = problems
         self.file = file
-        lines = ((f"{file}:{problem.line}", problem.path, problem.message) for problem in problems)
+        lines = ((f"{file}:{one.line}" if one.line else str(file), one.path, one.message) for one in problems)
         super().__init__("\n".join(": ".join(filter(None, parts)) for parts in lines))
 
 
@@ -67,7 +67,7 @@ def load_spec(path: str | FilePath, *checks: Check) -> LoadedSpec:
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise SpecError([SpecProblem(1, 1, "", f"cannot be read: {error.strerror}")], file) from None
+        raise SpecError([SpecProblem(0, 0, "", f"cannot be read: {error.strerror}")], file) from None
     spec = parse_spec(data, *checks, folder=file.parent)
     if isinstance(spec, list):
         raise SpecError(spec, file)
@@ -80,7 +80,7 @@ def parse_spec(data: bytes, *checks: Check, folder: FilePath = FilePath()) -> Pr
     The paths of its prior and words are relative to ``folder``.
     """
     if len(data) > MAX_BYTES:
-        return [SpecProblem(1, 1, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
+        return [SpecProblem(0, 0, "", f"{len(data)} bytes; a spec may have {MAX_BYTES}")]
     document = YamlDocument(data)
     problems = _first(document.problems) or _first(
         document.problem(path, message, at_key=at_key) for path, message, at_key in type_errors(document.value)

@@ -145,7 +145,7 @@ def check(paths: Sequence[Path], *, asks: bool = True) -> int:
                 remind(file, window_questions)
         except SpecError as error:
             for line, column, path, message in error.problems:
-                parts = (f"{file}:{line}:{column}", path, message)
+                parts = (f"{file}:{line}:{column}" if line else str(file), path, message)
                 print(printable(": ".join(part for part in parts if part)), file=sys.stderr)
             code = UsageError.exit_code
     return code

@@ -307,11 +307,11 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path):
     latin.write_bytes(b"program: loan\nlabel: {name: \xe9}\n")
     absent = tmp_path / "absent"
     for path, message in [
-        (absent, "1: cannot .*No such file"),
-        (tmp_path, "1: cannot .*directory"),
-        (latin, "2: not UTF-8"),
+        (absent, "absent: cannot .*No such file"),
+        (tmp_path, "cannot .*directory"),
+        (latin, "latin.yaml:2: not UTF-8"),
     ]:
-        with pytest.raises(SpecError, match=f":{message}"):
+        with pytest.raises(SpecError, match=message):
             load_spec(path)
 
 

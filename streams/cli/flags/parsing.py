@@ -131,10 +131,23 @@ def listed(words: Iterable[str], conjunction: str) -> str:
 def _messages(settings: type[Settings], errors: Sequence[Any]) -> Iterator[str]:
     absent = [str(error["loc"][0]) for error in errors if error["type"] == "missing"]
     if absent:
-        yield missing(*absent, has_variables=settings.has_variables)
+        told = {} if settings.has_variables else {name: _in_words(settings, name) for name in absent}
+        yield missing(*absent, has_variables=settings.has_variables) + _told(told)
     for error in errors:
         if error["type"] != "missing":
             yield _message(settings, error)
+
+
+def _in_words(settings: type[Settings], name: str) -> str:
+    text = (settings.names()[name].description or "").removesuffix(".")
+    return text[:1].lower() + text[1:]
+
+
+def _told(settings: Mapping[str, str]) -> str:
+    """What is wanted, by the name of the setting, in brackets; nothing of none."""
+    if len(settings) > 1:
+        return f" ({'; '.join(f'{_flag(name)}: {text}' for name, text in settings.items())})"
+    return "".join(f" ({text})" for text in settings.values())
 
 
 def _message(settings: type[Settings], error: Any) -> str:

@@ -76,7 +76,7 @@ LOADING: list[tuple[str, Callable[[Path, Path], Any], str]] = [
     ("no spec", lambda at, wrong: load_program(None), "spec is None: give a path"),
     ("a number for a spec", lambda at, wrong: load_program(3), "spec is 3: give a path"),
     ("bytes for a spec", lambda at, wrong: load_program(b"loans.yaml"), "spec is a bytes: give a path"),
-    ("a spec that is not there", lambda at, wrong: load_program("absent.yaml"), "absent.yaml:1: cannot be read"),
+    ("a spec that is not there", lambda at, wrong: load_program("absent.yaml"), "absent.yaml: cannot be read"),
     ("a name no file has", lambda at, wrong: load_program("a\0b"), "spec is 'a\\x00b': give a path"),
     ("a folder", lambda at, wrong: load_program(at), "cannot be read: Is a directory"),
     ("data for a spec", lambda at, wrong: load_program(at / "loans.csv"), "expected a mapping, got a text"),

@@ -175,7 +175,13 @@ def test_commands_that_work_on_files_read_no_variables_and_take_lists_as_they_ar
     for name in ("SPEC", "STATE_DIR", "LIMIT", "SEED", "PEOPLE"):
         monkeypatch.setenv(f"ONWARD_{name}", "a.yaml,b.yaml")
     assert cli.main(["models", "check", "manifest.json"]) == 2
-    assert capsys.readouterr().err == "onward: --spec and --state-dir are missing: give them\n"
+    assert capsys.readouterr().err == (
+        "onward: --spec and --state-dir are missing: give them (--spec: the program's spec; repeat the flag for those "
+        "of other programs; --state-dir: folder of a worker's ledgers; repeat the flag for every worker that serves the "
+        "program)\n"
+    )
+    assert cli.main(["spec", "draft", "loans.csv"]) == 2
+    assert capsys.readouterr().err == "onward: --label is missing: give it (column that says what happened)\n"
     folder = tmp_path / "a,b"
     assert cli.main(["spec", "check", str(folder / "c,d.yaml"), "e,f.yaml"]) == 2
     assert [line.split(":")[0] for line in capsys.readouterr().err.splitlines()] == [

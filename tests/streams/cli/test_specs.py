@@ -13,7 +13,7 @@ from onward.streams.cli import main
         (["tell"], "there is no `onward specs tell`: use announce"),
         (["announce", "--brokers", "127.0.0.1:1"], "the following arguments are required: FILE"),
         (["announce", "absent.yaml"], "--brokers is missing: give it, or set ONWARD_BROKERS"),
-        (["announce", "absent.yaml", "--brokers", "127.0.0.1:1"], "absent.yaml:1: cannot be read"),
+        (["announce", "absent.yaml", "--brokers", "127.0.0.1:1"], "absent.yaml: cannot be read"),
     ],
 )
 def test_wrong_flags_are_explained_in_one_line(flags, message, capsys):

@@ -142,7 +142,7 @@ def test_the_command_prints_the_metrics_and_the_manifest(data, tmp_path, capsys)
     ("csv", "spec", "estimator", "error", "says"),
     [
         ("loans.csv", SPEC, "oracle", UsageError, "--estimator: input should be 'random_forest', "),
-        ("loans.csv", "nowhere.yaml", "mlp", SpecError, "nowhere.yaml:1: cannot be read"),
+        ("loans.csv", "nowhere.yaml", "mlp", SpecError, "nowhere.yaml: cannot be read"),
         ("nowhere.csv", SPEC, "mlp", TableError, "nowhere.csv: cannot be read"),
     ],
 )
