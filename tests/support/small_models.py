@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
 
 from onward.agents.improvement.components import bagged_fit
 from onward.environments.improvement import people, world
@@ -35,6 +36,22 @@ def small_forests() -> Iterator[None]:
 
 
 @contextmanager
+def small_boosters() -> Iterator[None]:
+    """Let boosters that are trained have few trees."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ESTIMATORS, "gradient_boosting", _booster)
+        yield
+
+
+@contextmanager
+def short_networks() -> Iterator[None]:
+    """Let networks that are trained stop early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(ESTIMATORS, "mlp", _network)
+        yield
+
+
+@contextmanager
 def small_priors() -> Iterator[None]:
     """Let each bag of a label prior have few trees."""
     families = bagged_fit.FAMILIES
@@ -50,3 +67,11 @@ def small_priors() -> Iterator[None]:
 
 def _forest(random: np.random.RandomState) -> Any:
     return RandomForestClassifier(TREES, random_state=random)
+
+
+def _booster(random: np.random.RandomState) -> Any:
+    return HistGradientBoostingClassifier(max_iter=TREES, random_state=random)
+
+
+def _network(random: np.random.RandomState) -> Any:
+    return MLPClassifier(early_stopping=True, n_iter_no_change=5, random_state=random)

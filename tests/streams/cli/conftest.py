@@ -13,6 +13,14 @@ from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
 from onward.tests.support.installations import TOPICS, WORLD, Installation
+from onward.tests.support.small_models import small_forests, small_priors
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_models() -> Iterator[None]:
+    """Commands that train in this process train models of few trees."""
+    with small_forests(), small_priors():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,6 @@ from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
 from onward.streams.programs.bundle.measured import Data, Margin, Measured, Quality, Served
 from onward.streams.programs.training.measures.protected import protected_use
-from onward.tests.support.small_models import small_forests, small_priors
 
 SPEC = """\
 program: loans
@@ -183,7 +182,7 @@ def reads_sex(tmp_path_factory):
     folder, output, errors = tmp_path_factory.mktemp("sex"), StringIO(), StringIO()
     write_people(folder)
     train = ["train", str(folder / "data.csv"), "--spec", str(folder / "spec.yaml"), "--estimator", "random_forest"]
-    with small_forests(), small_priors(), redirect_stdout(output), redirect_stderr(errors):
+    with redirect_stdout(output), redirect_stderr(errors):
         assert main([*train, "--output", str(folder / "model")]) == 0
     return folder, output.getvalue(), errors.getvalue()
 
@@ -215,8 +214,7 @@ def test_training_leaves_out_what_is_protected_unless_the_spec_lets_the_model_re
     write_people(tmp_path)
     spec, output = with_reading_of(tmp_path, ", may_read: [sex]", ""), tmp_path / "without"
     command = ["train", str(tmp_path / "data.csv"), "--spec", str(spec), "--estimator", estimator, "--retrains", "4"]
-    with small_forests(), small_priors():
-        assert main([*command, "--output", str(output)]) == 0
+    assert main([*command, "--output", str(output)]) == 0
     assert "protected, and not read by the model: sex (`model: {may_read" in capsys.readouterr().out
     codec = FeatureCodec(load_spec(spec).spec)
     bundle = load_bundle(str(output / "manifest.json"), sha256=None, columns=codec.columns, codec=codec)
