@@ -177,8 +177,8 @@ def test_commands_that_work_on_files_read_no_variables_and_take_lists_as_they_ar
     assert cli.main(["models", "check", "manifest.json"]) == 2
     assert capsys.readouterr().err == (
         "onward: --spec and --state-dir are missing: give them (--spec: the program's spec; repeat the flag for those "
-        "of other programs; --state-dir: folder of a worker's ledgers; repeat the flag for every worker that serves the "
-        "program)\n"
+        "of other programs; --state-dir: folder of a worker's ledgers; repeat the flag for every worker that serves "
+        "the program)\n"
     )
     assert cli.main(["spec", "draft", "loans.csv"]) == 2
     assert capsys.readouterr().err == "onward: --label is missing: give it (column that says what happened)\n"

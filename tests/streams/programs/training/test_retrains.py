@@ -126,6 +126,7 @@ def test_resamples_are_drawn_from_all_rows_and_smaller_than_the_training_half() 
     assert max(first) > 45 > min(first)
 
 
+@pytest.mark.usefixtures("networks_are_short")
 def test_the_same_data_and_seed_give_the_same_bytes(folder: Path) -> None:
     for kind in ("logistic_regression", "mlp", "gradient_boosting"):
         one, two = (trained(folder, "{kind: none}", kind, retrains=2, data="few.csv") for _ in range(2))

@@ -89,6 +89,7 @@ def test_a_bundle_with_a_verifier_of_an_older_version_is_loaded(data, tmp_path):
     assert json.loads((tmp_path / "copy" / MANIFEST).read_text())["verifier"] == verifier
 
 
+@pytest.mark.usefixtures("networks_are_short")
 def test_the_same_seed_gives_the_same_scores_and_version_and_another_seed_another(data, tmp_path):
     versions, scores = zip(
         *(trained(data, tmp_path / str(number), seed) for number, seed in enumerate((4, 4, 5))), strict=True
