@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 
@@ -75,12 +76,7 @@ class Parametrised:
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
         """The parameters that this method takes, by name."""
-        hints = get_type_hints(cls.__init__, include_extras=True)
-        declared = {
-            name: _declared(hints.get(name), argument.default)
-            for name, argument in inspect.signature(cls).parameters.items()
-        }
-        return {name: parameter for name, parameter in declared.items() if parameter is not None}
+        return dict(_parameters_of(cls))
 
     @classmethod
     def check(cls, parameters: Mapping[str, Any]) -> None:
@@ -100,6 +96,17 @@ class Parametrised:
         and a sentence.
         """
         yield from ()
+
+
+@cache
+def _parameters_of(method: type[Parametrised]) -> Mapping[str, Parameter]:
+    """Read from the signature of the constructor, which takes longer than most constructors."""
+    hints = get_type_hints(method.__init__, include_extras=True)
+    declared = {
+        name: _declared(hints.get(name), argument.default)
+        for name, argument in inspect.signature(method).parameters.items()
+    }
+    return {name: parameter for name, parameter in declared.items() if parameter is not None}
 
 
 def _declared(hint: Any, default: Any) -> Parameter | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -941,6 +942,7 @@ class Journaled(Struct, frozen=True, gc=False, omit_defaults=True):
     clock: Milliseconds | None = None
 
 
+@cache
 def identifier_fields(struct: type[Struct]) -> tuple[str, ...]:
     """The names of a struct's fields that hold an identifier."""
     hints: dict[str, Any] = get_type_hints(struct, include_extras=True)
