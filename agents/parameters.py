@@ -99,7 +99,7 @@ class Parametrised:
 
 
 @cache
-def _parameters_of(method: type[Parametrised]) -> Mapping[str, Parameter]:
+def _parameters_of(method: type[Any]) -> Mapping[str, Parameter]:
     """Read from the signature of the constructor, which takes longer than most constructors."""
     hints = get_type_hints(method.__init__, include_extras=True)
     declared = {
