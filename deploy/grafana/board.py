@@ -1,12 +1,14 @@
 """The Grafana board, built from ``ROWS``: ``python -m onward.deploy.grafana.board`` writes ``dashboards/onward.json``.
 
-A query may use ``$program`` (a regular expression), ``$__rate_interval`` and ``$__range``. A test runs every query on a
-real Prometheus.
+A metric that no panel of ``ROWS`` shows has one in the row "Others", by its declaration. A query may use
+``$program`` (a regular expression), ``$__rate_interval`` and ``$__range``. A test runs every query on a real
+Prometheus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Literal, NamedTuple
@@ -19,6 +21,7 @@ from grafana_foundation_sdk.models.dashboard import DataSourceRef, DataTransform
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from onward.streams.engine.rewards.summary import CERTAIN, USUAL
+from onward.streams.metrics import Declared, Metrics
 
 FILE = Path(__file__).parent / "dashboards" / "onward.json"
 SOURCE = DataSourceRef(type_val="prometheus", uid="${source}")
@@ -56,9 +59,9 @@ def _panel(
     return PanelSpec(title, about, named, unit, number, bars)
 
 
-def _flow(title: str, about: str, metric: str, *labels: str, program: bool = True) -> PanelSpec:
+def _flow(title: str, about: str, metric: str, *labels: str) -> PanelSpec:
     """How often something happens."""
-    return _panel(title, about, _rate(metric, *labels, program=program), unit="ops")
+    return _panel(title, about, _rate(metric, *labels), unit="ops")
 
 
 def _named(expression: str, name: str = "") -> Query:
@@ -67,15 +70,19 @@ def _named(expression: str, name: str = "") -> Query:
     return Query(expression, " ".join([*(f"{{{{{label}}}}}" for label in labels), *([name] if name else [])]))
 
 
-def _rate(metric: str, *labels: str, program: bool = True, window: str = "$__rate_interval") -> str:
-    chosen = '{program=~"$program"}' if program else ""
-    return f"sum by ({', '.join(labels)}) (rate({metric}{chosen}[{window}]))"
+def _chosen(labels: Sequence[str]) -> str:
+    """The programs that the board shows, of a metric with these labels."""
+    return '{program=~"$program"}' if "program" in labels else ""
 
 
-def _quantiles(metric: str, label: str, window: str = "$__rate_interval") -> Iterator[Query]:
-    rates = _rate(f"{metric}_bucket", "le", label, program=label == "program", window=window)
+def _rate(metric: str, *labels: str, window: str = "$__rate_interval") -> str:
+    return f"sum by ({', '.join(labels)}) (rate({metric}{_chosen(labels)}[{window}]))"
+
+
+def _quantiles(metric: str, *labels: str, window: str = "$__rate_interval") -> Iterator[Query]:
+    rates, names = _rate(f"{metric}_bucket", "le", *labels, window=window), [f"{{{{{label}}}}}" for label in labels]
     for share in (0.5, 0.99):
-        yield Query(f"histogram_quantile({share}, {rates})", f"p{round(share * 100)} {{{{{label}}}}}")
+        yield Query(f"histogram_quantile({share}, {rates})", " ".join((f"p{round(share * 100)}", *names)))
 
 
 def _mean_by_decile(total: str) -> str:
@@ -368,38 +375,32 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
     ),
     "Records": (
-        _flow("Read", "Records from the input topics.", "onward_ingested_records_total", "topic", program=False),
+        _flow("Read", "Records from the input topics.", "onward_ingested_records_total", "topic"),
         _flow(
             "Dead letters",
             "Records that could not be used, by reason.",
             "onward_dead_letters_total",
             "reason",
-            program=False,
         ),
         _flow(
             "Beyond the quota",
             "Unusable records that share dead letters, by topic.",
             "onward_merged_dead_letters_total",
             "topic",
-            program=False,
         ),
         _flow(
             "Ahead of the clock",
             "Events too far ahead of the worker's clock to move time so far, by topic.",
             "onward_events_ahead_total",
             "topic",
-            program=False,
         ),
         _flow(
             "Expired unread",
             "Records that Kafka deleted before they were read, by topic.",
             "onward_expired_records_total",
             "topic",
-            program=False,
         ),
-        _flow(
-            "Repeats", "Events left out because they had been seen.", "onward_duplicates_total", "event", program=False
-        ),
+        _flow("Repeats", "Events left out because they had been seen.", "onward_duplicates_total", "event"),
         _panel(
             "Models applied",
             "Announced models in the last day, once in each partition of the journal.",
@@ -500,9 +501,36 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
 }
 
 
-def queries() -> Iterator[Query]:
-    """Every query of the board."""
-    for views in ROWS.values():
+OTHERS = "Others"
+"""The row of the metrics that no panel of ``ROWS`` shows."""
+
+
+def rows() -> Mapping[str, Sequence[PanelSpec]]:
+    """The rows of the board."""
+    text = " ".join(query.expression for query in queries(ROWS))
+    others = [_declared_panel(metric) for metric in Metrics().declared if not shows(text, metric.name)]
+    return {**ROWS, OTHERS: others} if others else ROWS
+
+
+def shows(text: str, metric: str) -> bool:
+    """Whether a metric is among those that some expressions name."""
+    return re.search(rf"\b{metric}(_bucket|_sum|_count)?\b", text) is not None
+
+
+def _declared_panel(metric: Declared) -> PanelSpec:
+    """A panel of a metric: a rate for a counter, quantiles for a histogram, the largest value for a gauge."""
+    name, labels = metric.name, metric.labels
+    title = name.removeprefix("onward_").removesuffix("_total").replace("_", " ").capitalize()
+    if metric.type == "counter":
+        return _flow(title, metric.documentation, name, *labels)
+    if metric.type == "histogram":
+        return _panel(title, metric.documentation, *_quantiles(name, *labels))
+    return _panel(title, metric.documentation, f"max by ({', '.join(labels)}) ({name}{_chosen(labels)})")
+
+
+def queries(rows: Mapping[str, Sequence[PanelSpec]]) -> Iterator[Query]:
+    """Every query of some rows."""
+    for views in rows.values():
         for view in views:
             yield from view.queries
 
@@ -529,7 +557,7 @@ def render() -> str:
             .all_value(".*")
         )
     )
-    for title, views in ROWS.items():
+    for title, views in rows().items():
         board = board.with_row(dashboard.Row(title))
         for view in views:
             board = board.with_panel(_built(view, GRID_COLUMNS // min(len(views), 3 if not view.number else 4)))

@@ -1,4 +1,5 @@
-"""The board is current, and a real Prometheus that scrapes a running worker has a series for each of its queries."""
+"""The board is current, and a real Prometheus has a series for each of its queries: of every metric as it is declared,
+and of a running worker."""
 
 import itertools
 import json
@@ -7,9 +8,11 @@ import re
 import shutil
 import socket
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
@@ -19,15 +22,16 @@ import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from onward.deploy.grafana.board import FILE, ROWS, Query, queries, render
+from onward.deploy.grafana.board import FILE, OTHERS, ROWS, Query, queries, render, rows, shows
 from onward.schemas.events import Acted, Answer, Application, Erasure, Outcome, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
 from onward.streams.cli.process.worker_process import WorkerProcess
+from onward.streams.engine.observations import OBSERVATIONS, Observation
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
-from onward.streams.metrics import Metrics
+from onward.streams.metrics import Declared, Metrics
 from onward.streams.settings import BrokerSettings
 from onward.streams.topics import Topics
 from onward.tests.support.forked_process import ForkedProcess, workers_are_forked
@@ -35,10 +39,14 @@ from onward.tests.support.programs import PICKED, POLICIES, write_programs
 from onward.tests.support.stricter_models import write_stricter
 
 PROMETHEUS = shutil.which("prometheus")
+PROMETHEUS_IS_THERE = pytest.mark.skipif(
+    PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)"
+)
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
 SCRAPE_INTERVAL = "300ms"
 RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 600.0
+"""It is over sooner on every machine on which all is well."""
 UNUSUAL = (
     "onward_protected_reasons_total",
     "onward_unnamed_outcomes_total",
@@ -51,7 +59,15 @@ UNUSUAL = (
     "onward_journal_begin_offset",
 )
 """Metrics of what does not happen to this worker: they have no series until it does."""
-"""It is over sooner on every machine on which all is well."""
+PROCESS = (
+    Declared("process_cpu_seconds_total", "counter", (), "Of Prometheus' own client."),
+    Declared("process_resident_memory_bytes", "gauge", (), "Of Prometheus' own client."),
+)
+UNPLACED = {
+    "rare": Observation("Counted, and shown by no panel of ``ROWS``.", ("program", "result")),
+    "recent": Observation("Its name begins others.", ("reason",)),
+    "rare_steps": Observation("Observed, and shown by no panel of ``ROWS``.", ("program",), (1.0, 2.0)),
+}
 PAUSE_SECONDS = 0.3
 TOPICS = Topics()
 LIMITED = {
@@ -95,20 +111,52 @@ ROUNDS_BEFORE_IT = 10
 RETURN_SECONDS = 5.0
 """How long people of the program with limited places wait for their answer before they apply again."""
 POLICY_FLAGS = ["--policies", "linucb,residual"]
-PLAY = [*POLICY_FLAGS, "--people", "2000", "--rate", "30", "--approved-share", "0.2"]
+PLAY = [*POLICY_FLAGS, "--people", "2000", "--rate", "30", "--approved-share", "0.2", "--patience-seconds", "3600"]
 
 
 def test_the_board_is_current_and_holds_every_query_once() -> None:
     assert FILE.read_text(encoding="utf-8") == render(), "run: make generate"
     panels = [panel for panel in json.loads(render())["panels"] if panel["type"] != "row"]
     shown = [target["expr"] for panel in panels for target in panel["targets"]]
-    assert shown == [query.expression for query in queries()]
-    assert len(panels) == sum(map(len, ROWS.values()))
+    assert shown == [query.expression for query in queries(rows())]
+    assert len(panels) == sum(map(len, rows().values()))
 
 
 def test_every_metric_is_on_the_board() -> None:
-    text = " ".join(query.expression for query in queries())
+    text = " ".join(query.expression for query in queries(rows()))
     assert not [metric.name for metric in Metrics().declared if metric.name not in text]
+
+
+def exposed(metrics: Iterable[Declared], value: int) -> str:
+    """Two series of each metric: one with the value that a query names, one with another."""
+    lines = []
+    for metric, text in itertools.product(metrics, ("rewards", "other")):
+        labels = [f'{label}="{text}"' for label in metric.labels]
+        buckets = [("_bucket", [f'le="{bound}"']) for bound in ("1.0", "+Inf")]
+        ends = [*buckets, ("_sum", []), ("_count", [])] if metric.type == "histogram" else [("", [])]
+        lines += [f"{metric.name}{end}{{{','.join([*labels, *own])}}} {value}" for end, own in ends]
+    return "".join(f"{line}\n" for line in dict.fromkeys(lines))
+
+
+@contextmanager
+def page_of(metrics: Iterable[Declared]) -> Iterator[str]:
+    """HOST:PORT of a page of all metrics, whose values grow whenever it is read."""
+    numbers = itertools.count(1)
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(exposed(metrics, next(numbers)).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture
@@ -267,9 +315,24 @@ def answered(server: str, query: Query) -> bool:
     return any(not math.isnan(float(series["value"][1])) for series in found)
 
 
-@pytest.mark.skipif(PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)")
+@PROMETHEUS_IS_THERE
+def test_queries_ask_for_metrics_as_they_are_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, observation in UNPLACED.items():
+        monkeypatch.setitem(OBSERVATIONS, name, observation)
+    declared, missing = [*Metrics().declared, *PROCESS], list(queries(rows()))
+    assert {"Rare", "Recent", "Rare steps"} <= {panel.title for panel in rows()[OTHERS]}
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with page_of(declared) as page, prometheus({"onward": page, "simulator": page}, tmp_path) as server:
+        while missing and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            with suppress(URLError):
+                missing = [query for query in missing if not answered(server, query)]
+    assert not missing
+
+
+@PROMETHEUS_IS_THERE
 def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
-    missing = [query for query in queries() if not any(name in query.expression for name in UNUSUAL)]
+    missing = [query for query in queries(ROWS) if not any(shows(query.expression, name) for name in UNUSUAL)]
     deadline, competitors = time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
     programs = tmp_path / "written"
     stricter = write_stricter(programs / "stricter", programs / "promised.yaml", BEYOND_THE_RADIUS)
