@@ -14,8 +14,13 @@ registry = Registry(SimulatedWorld, __package__, [str(Path(__file__).parent)])  
 
 
 def worlds_in_words() -> str:
-    """The names for ``--world``."""
-    return "Worlds: " + "; ".join(f"{name}: {world.in_words}" for name, world in registry.items()) + "."
+    """The names for ``--world``, each with the number of people that it has where none is given."""
+    return "Worlds: " + "; ".join(map(_in_words, registry.values())) + "."
+
+
+def _in_words(world: type[SimulatedWorld]) -> str:
+    people = "" if world.default_people is None else f" (--people {world.default_people})"
+    return f"{world.name}: {world.in_words}{people}"
 
 
 def kind_of(settings: WorldSettings) -> type[SimulatedWorld]:

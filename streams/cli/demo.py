@@ -66,8 +66,8 @@ class DemoSettings(WorldSettings):
         500,
         ge=1,
         le=1_000_000,
-        description="Applications of every program; with --world retrained and lender its newcomers, 300 and 250 when "
-        "absent.",
+        description="Applications of every program, or newcomers where people come back; when absent the number that "
+        "--help has for the world, if any.",
     )
     partitions: int = Field(4, ge=1, le=1000, description="Partitions of every topic.")
     replication: int = Field(1, ge=1, le=100, description="Copies of every partition, on a Kafka given by --brokers.")

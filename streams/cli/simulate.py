@@ -50,8 +50,8 @@ class SimulateSettings(WorldSettings):
         1500,
         ge=0,
         le=100_000_000,
-        description="Applications of every program; 0: until stopped; with --world retrained and lender its newcomers, "
-        "300 and 250 when absent.",
+        description="Applications of every program, or newcomers where people come back; 0: until stopped; when absent "
+        "the number that --help has for the world, if any.",
     )
     rate: float = Field(0, ge=0, le=100_000, description="Most applications a second of every program; 0: no limit.")
     programs: Path | None = Field(
