@@ -1,70 +1,59 @@
-"""A world of one's own, registered by name: the demo plays it over real sockets, and shows its figures."""
+"""The world of docs/how-to/add-a-world.md: the demo plays it over real sockets, and shows its figures."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import ClassVar
+from pathlib import Path
 
 import pytest
 
-from onward.environments.figures.recording import Recording, Summary
-from onward.environments.figures.sections import Line, Plot, Section, Shown
-from onward.environments.people import PeopleWorld
+from onward import environments
+from onward.agents.registry import Registry
+from onward.environments.play.contract import SimulatedWorld
 from onward.environments.registry import registry
-from onward.schemas.events import Recourse
 from onward.streams.cli import main
 from onward.tests.streams.cli.test_demo import KEYS
 
-
-class Village(PeopleWorld):
-    """A few generated people, who are offered the cheapest options."""
-
-    name: ClassVar[str] = "village"
-    in_words: ClassVar[str] = "a few people"
-    default_people: ClassVar[int | None] = 12
-    default_policies: ClassVar[tuple[str, ...] | None] = ("protoar",)
-    takes_data: ClassVar[bool] = False
-
-    def show(self, recording: Recording, summary: Summary) -> Shown:
-        """Count the options that are told."""
-        ways = sum(len(one.options) for one in recording.of(Recourse))
-        plot = Plot("ways", [Line("all", [0, 1], [0, ways])])
-        rows, lines = [("what", "number"), ("all", str(ways))], ["counted here"]
-        section = Section("Ways forward", rows, lines, [plot], {"ways": ways})
-        return super().show(recording, summary)._replace(sections=[section])
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-world.md"
+OTHERS = list(registry)
 
 
 @pytest.fixture(autouse=True)
-def known() -> Iterator[None]:
-    registry.add(Village)
+def village(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Adds the world: its file is found as those in the folder of worlds are."""
+    folder = tmp_path_factory.mktemp("environments")
+    [code] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (folder / "village.py").write_text(code, encoding="utf-8")
+    environments.__path__.append(str(folder))
+    [world] = Registry(SimulatedWorld, environments.__name__, [str(folder)]).values()  # type: ignore[type-abstract]
+    registry.add(world)
     yield
-    registry.discard(Village.name)
+    registry.discard(world.name)
+    environments.__path__.remove(str(folder))
 
 
 def test_the_demo_plays_it_and_shows_its_figures(tmp_path, capsys):
     page = tmp_path / "page.html"
-    code = main(["demo", "--world", "village", "--seed", "1", "--json", "--report", str(page)])
+    code = main(["demo", "--world", "village", "--seed", "1", "--people", "12", "--json", "--report", str(page)])
     printed = capsys.readouterr()
     assert code == 0, printed.err
     summary = json.loads(printed.out)
-    assert list(summary) == [*KEYS, "ways"]
-    assert summary["applications"] == 12
-    assert summary["ways"] == summary["options"] > 0
+    assert list(summary) == [*KEYS, "told"]
+    assert summary["applications"] == 24
+    assert summary["options"] <= summary["told"]["income"] + summary["told"]["debts"]
     html = page.read_text(encoding="utf-8")
-    assert "<h2>Ways forward</h2>" in html
-    assert "counted here" in html
-    assert html.count("<svg") == 3
+    assert "<h2>Told to change</h2>" in html
 
 
 def test_the_commands_know_it_by_name(capsys):
     for command in ("demo", "simulate"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
-        assert "village: a few people" in " ".join(capsys.readouterr().out.split())
+        assert "village: people who ask a shop for credit (--people 60)" in " ".join(capsys.readouterr().out.split())
     assert main(["demo", "--world", "moon"]) == 2
-    names = "competition, elicitation, lender, options, people, retrained, shift, village"
-    assert f"use one of {names}" in capsys.readouterr().err
+    assert f"use one of {', '.join(sorted([*OTHERS, 'village']))}" in capsys.readouterr().err
 
 
 def test_people_of_a_file_do_not_live_there(capsys):
