@@ -17,7 +17,7 @@ from onward.streams.errors import UsageError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.bundle.writer import copy_bundle
-from onward.streams.programs.training.train import ESTIMATORS, train
+from onward.streams.programs.training.train import ESTIMATORS, fit_model, train
 from onward.tests.support.packaged_specs import text_alone
 
 PLAIN = msgspec.structs.replace(load_spec(SPEC).spec.policy, margin=0.0, generator="adapted", objective="cost")
@@ -63,6 +63,17 @@ def test_a_calibrated_model_keeps_the_order_of_people_and_says_probabilities(dat
     assert calibrated.brier_score < bare.brier_score + 0.005
     bundle = load_bundle(str(tmp_path / "model" / MANIFEST), sha256=None, columns=CODEC.columns)
     assert (bundle.model.score(CODEC.encode_many(bundle.instances)) > LOADED.spec.model.threshold).all()
+
+
+def test_no_row_measures_what_it_has_taught(data):
+    asked = {"calibrate": False, "retrains": 0, "dates": None, "tell": print}
+    split = fit_model(data, LOADED, "logistic_regression", 0, **asked).split
+    population, helping, held_out, recourse, unseen, judged = map(set, split)
+    assert not helping & held_out
+    assert not population & unseen
+    assert not population & recourse
+    assert judged <= unseen
+    assert len(population | unseen) == 1200
 
 
 def test_a_network_cannot_be_calibrated(data, tmp_path):
