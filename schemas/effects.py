@@ -19,7 +19,7 @@ Edge = tuple[str, str]
 
 def effects_of(spec: ProgramSpec) -> tuple[Effect, ...]:
     """The effects of a spec, in its order; of a pair of names nothing more is known."""
-    return tuple([each if isinstance(each, Effect) else Effect(*each) for each in spec.effects])
+    return tuple([effect if isinstance(effect, Effect) else Effect(*effect) for effect in spec.effects])
 
 
 def strata_of(spec: ProgramSpec) -> Mapping[str, tuple[Value, ...]]:
@@ -137,7 +137,7 @@ def _not_a_number(name: str, features: Mapping[str, Feature]) -> str | None:
 def _way_round(edges: set[Edge], parts: Mapping[str, tuple[str, ...]]) -> list[str]:
     """A way along effects and computed features that ends where it began; nothing where there is none."""
     parents: dict[str, list[str]] = {
-        name: [part for part in own if part != name] for name, own in sorted(parts.items())
+        name: [part for part in cycle if part != name] for name, cycle in sorted(parts.items())
     }
     for parent, child in sorted(edges):
         parents.setdefault(child, []).append(parent)

@@ -226,8 +226,8 @@ class FeatureCodec:
 
     def changed_values(self, changed: ChangedCodes, row: int) -> list[tuple[int, Value]]:
         """The features that a target changes, in the order of the spec, each with its raw value."""
-        own = slice(changed.ends.item(row), changed.ends.item(row + 1))
-        features, codes = changed.features[own].tolist(), changed.codes[own].tolist()
+        changes = slice(changed.ends.item(row), changed.ends.item(row + 1))
+        features, codes = changed.features[changes].tolist(), changed.codes[changes].tolist()
         return [(feature, self.value(feature, code)) for feature, code in zip(features, codes, strict=True)]
 
     def read(self, features: bytes | Raw) -> Values | Problem:

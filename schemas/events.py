@@ -409,10 +409,10 @@ class Option(Suggested, frozen=True, gc=False):
         if self.steps is UNSET:
             follows = "" if not self.follows else f"; what follows: {', '.join(map(_followed, self.follows))}"
             return "; ".join(map(str, self.changes)) + follows
-        told, words = set[str](), list[str]()
+        named, words = set[str](), list[str]()
         for step in self.steps:
-            words.append(Change.__str__(step) if step.feature in told else str(step))
-            told.add(step.feature)
+            words.append(Change.__str__(step) if step.feature in named else str(step))
+            named.add(step.feature)
         return words[0] if len(words) == 1 else "; ".join(f"({at}) {word}" for at, word in enumerate(words, 1))
 
     def in_words(self, execution_source: ExecutionSource | None = None) -> str:
@@ -530,8 +530,8 @@ class Recourse(Suggested, frozen=True, gc=False, tag_field="kind", tag="recourse
         options = (
             self.options if count > 1 else [msgspec.structs.replace(option, suits=UNSET) for option in self.options]
         )
-        told = (f"  {option.id}. {option.in_words(self.execution_source)}" for option in options)
-        return "\n".join([f"{self.application}: {ways}{until}{enough}{satisfied}{unsuited}", *told])
+        lines = (f"  {option.id}. {option.in_words(self.execution_source)}" for option in options)
+        return "\n".join([f"{self.application}: {ways}{until}{enough}{satisfied}{unsuited}", *lines])
 
 
 class Reason(Suggested, frozen=True, gc=False):

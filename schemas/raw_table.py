@@ -51,9 +51,9 @@ class RawTable:
     uneven: Mapping[int, str] = field(default_factory=dict)
     typed: Set[str] = frozenset()
 
-    def only(self, which: Iterable[bool]) -> RawTable:
+    def only(self, chosen: Iterable[bool]) -> RawTable:
         """Some of the rows."""
-        kept = list(which)
+        kept = list(chosen)
         columns = {name: tuple(compress(cells, kept)) for name, cells in self.columns.items()}
         numbers = [number for number, is_kept in enumerate(kept) if is_kept]
         uneven = {new: self.uneven[old] for new, old in enumerate(numbers) if old in self.uneven}

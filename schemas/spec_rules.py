@@ -76,12 +76,12 @@ def _check_names(spec: ProgramSpec) -> Iterator[Violation]:
             yield ("features", index, "name"), f"the feature {feature.name} is given twice"
             continue
         names.add(normal_form(feature.name))
-        own = Counter(columns_of(feature))
-        for column in own:
-            if columns[column] or own[column] > 1:
+        named = Counter(columns_of(feature))
+        for column in named:
+            if columns[column] or named[column] > 1:
                 field = "one_hot" if feature.one_hot else "name"
                 yield ("features", index, field), f"{feature.name}: the column {column} is used twice"
-        columns.update(own)
+        columns.update(named)
     if columns.total() > MOST_COLUMNS:
         yield ("features",), f"{columns.total()} encoded columns; a program may have {MOST_COLUMNS}"
 

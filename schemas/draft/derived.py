@@ -149,7 +149,7 @@ def _flags(columns: Sequence[Column]) -> dict[str, Follows]:
     numbers = _of_many_values(columns)
     found: dict[str, Follows] = {}
     for flag in flags:
-        flagged = (each for number in numbers if (each := _flagged(flag, number)) is not None)
+        flagged = (follows for number in numbers if (follows := _flagged(flag, number)) is not None)
         if (first := next(flagged, None)) is not None:
             found[flag.name] = first
     return found

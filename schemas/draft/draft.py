@@ -192,13 +192,15 @@ def _check_size(raw: RawTable, written: str, features: Mapping[str, DraftedFeatu
     if len(features) <= SURELY_FEW and len(written.encode()) <= MAX_BYTES:
         return
     problems = parse_spec(written.encode())
-    told = (
+    limits = (
         [problem.message for problem in problems if "no feature is mutable" not in problem.message]
         if isinstance(problems, list)
         else []
     )
-    if told:
-        message = f"{len(features):,} features are more than a spec may have ({told[0]}): keep the columns that matter"
+    if limits:
+        message = (
+            f"{len(features):,} features are more than a spec may have ({limits[0]}): keep the columns that matter"
+        )
         raise TableError(raw.file, None, None, message)
 
 

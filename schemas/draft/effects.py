@@ -97,12 +97,12 @@ def drafted_effects(
     numbers: Mapping[str, Floats], directions: Mapping[str, Direction], decisions: DraftDecisions
 ) -> DraftedEffects:
     """The effects of a draft, as somebody says, of the numbers (n,) of its features that follow from no others."""
-    names = [name for name, own in numbers.items() if len(np.unique(own)) >= FEWEST_VALUES and name != NOBODY]
+    names = [name for name, values in numbers.items() if len(np.unique(values)) >= FEWEST_VALUES and name != NOBODY]
     names = [name for name in names if not directions[name].is_personal]
     if len(names) < 2 or len(numbers[names[0]]) < FEWEST_ROWS:
         return DraftedEffects(())
-    told = (_told(star, directions, decisions) for star in _stars(names, numbers, directions))
-    return DraftedEffects([star for star in told if star is not None])
+    stars = (_told(star, directions, decisions) for star in _stars(names, numbers, directions))
+    return DraftedEffects([star for star in stars if star is not None])
 
 
 def _told(star: Star, directions: Mapping[str, Direction], decisions: DraftDecisions) -> Star | None:
@@ -139,19 +139,19 @@ def _stars(names: Sequence[str], numbers: Mapping[str, Floats], directions: Mapp
             left -= set(group)
             continue
         parent = _centre(group, names, correlation, directions)
-        others = [each for each in group if each != parent and near[parent, each]]
+        others = [member for member in group if member != parent and near[parent, member]]
         least = float(np.abs(correlation[parent, others]).min())
-        yield Star(names[parent], tuple([names[each] for each in others]), least)
+        yield Star(names[parent], tuple([names[member] for member in others]), least)
         left -= {parent, *others}
 
 
 def _centre(
     group: Sequence[int], names: Sequence[str], correlation: Floats, directions: Mapping[str, Direction]
 ) -> int:
-    def rank(own: int) -> tuple[bool, bool, float, int]:
-        guess = directions[names[own]]
-        mean = float(np.abs(correlation[own, group]).mean())
-        return guess.mutable == "none", not guess.may_open, -round(mean, 9), own
+    def rank(member: int) -> tuple[bool, bool, float, int]:
+        guess = directions[names[member]]
+        mean = float(np.abs(correlation[member, group]).mean())
+        return guess.mutable == "none", not guess.may_open, -round(mean, 9), member
 
     return min(group, key=rank)
 
@@ -160,13 +160,13 @@ def _component(start: int, near: np.ndarray, left: set[int]) -> list[int]:
     """All of those ``left`` that pairs lead to from one of them, in their order."""
     found, new = {start}, {start}
     while new:
-        new = {int(other) for own in new for other in np.flatnonzero(near[own])} & left - found
+        new = {int(other) for member in new for other in np.flatnonzero(near[member])} & left - found
         found |= new
     return sorted(found)
 
 
-def _standard(own: Floats) -> Floats:
-    thinned = own[:: -(-len(own) // MOST_ROWS)]
+def _standard(values: Floats) -> Floats:
+    thinned = values[:: -(-len(values) // MOST_ROWS)]
     sd = thinned.std()
     return (thinned - thinned.mean()) / sd if sd > 0 else np.zeros(len(thinned))
 
@@ -174,10 +174,10 @@ def _standard(own: Floats) -> Floats:
 def _share_words(names: Sequence[str]) -> np.ndarray:
     """Which pairs of names have a word in common, such as what they measure or its unit, (k, k)."""
     words = [_words(name) for name in names]
-    each = {word: place for place, word in enumerate(sorted(frozenset[str]().union(*words)))}
-    has = np.zeros((len(names), len(each)))
-    for number, own in enumerate(words):
-        has[number, [each[word] for word in own]] = 1.0
+    place_of = {word: place for place, word in enumerate(sorted(frozenset[str]().union(*words)))}
+    has = np.zeros((len(names), len(place_of)))
+    for number, in_name in enumerate(words):
+        has[number, [place_of[word] for word in in_name]] = 1.0
     return np.asarray(has @ has.T > 0)
 
 

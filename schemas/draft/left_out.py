@@ -115,14 +115,14 @@ def reason_against_rows(column: Column) -> str | None:
 
 def _identifier(column: Column) -> str | None:
     distinct, rows = len(set(column.texts)), len(column.texts)
-    own = rows >= FEWEST_ROWS and distinct >= ALMOST_ALL * rows
+    is_unique = rows >= FEWEST_ROWS and distinct >= ALMOST_ALL * rows
     if column.numbers is None:
         if _has_numbers(column) and not column.words & IDENTIFIER:
             return None
-        return "almost every row has a text of its own" if own else None
+        return "almost every row has a text of its own" if is_unique else None
     if not column.is_whole:
         return None
-    if own and (column.words & IDENTIFIER or _is_counter(column)):
+    if is_unique and (column.words & IDENTIFIER or _is_counter(column)):
         return "it numbers the rows: an identifier"
     if column.words & CODE and distinct > MOST_CODES:
         return "it holds codes, whose size means nothing"

@@ -144,7 +144,7 @@ def read_answers(file: Path) -> DraftAnswers:
     ]
     if problems:
         parts = ((f"{file}:{line}", path, message) for line, _, path, message in sorted(problems))
-        raise AnswersError("\n".join(": ".join(part for part in own if part) for own in parts))
+        raise AnswersError("\n".join(": ".join(part for part in texts if part) for texts in parts))
     return msgspec.convert(document.value, DraftAnswers)
 
 

@@ -37,14 +37,14 @@ class DraftedWords:
         self.faults: list[str] = []
         self.spec, self.text, self.without_verbs = drafted, "", ""
         for folder in (FOLDER, f"{output.stem}-{FOLDER}"):
-            told = drafted + spec_line(folder)
-            spec = msgspec.convert(YamlDocument(told.encode()).value, ProgramSpec)
+            stated = drafted + spec_line(folder)
+            spec = msgspec.convert(YamlDocument(stated.encode()).value, ProgramSpec)
             if not (output.parent / folder).exists():
-                self.file, self.text, self.spec = output.parent / folder / FILE, _text(spec.features), told
+                self.file, self.text, self.spec = output.parent / folder / FILE, _text(spec.features), stated
                 break
             fault = next(_faults(spec, output.parent), None)
             if fault is None:
-                self.without_verbs, self.spec = _without_verbs(spec, output.parent), told
+                self.without_verbs, self.spec = _without_verbs(spec, output.parent), stated
                 break
             self.faults.append(fault)
 
@@ -72,9 +72,9 @@ def _without_verbs(spec: ProgramSpec, folder: Path) -> str:
     for tag, words in (read.words or {}).items():
         lacking = []
         for feature in spec.features:
-            own, guess = words.features.get(feature.name), guessed_feature(feature)
-            verbs = [verb for verb in ("up", "down", "to") if getattr(guess, verb) and not getattr(own, verb, "")]
-            if verbs and not (own and own.to):
+            given, guess = words.features.get(feature.name), guessed_feature(feature)
+            verbs = [verb for verb in ("up", "down", "to") if getattr(guess, verb) and not getattr(given, verb, "")]
+            if verbs and not (given and given.to):
                 lacking.append(f"{feature.name} {' and '.join(verbs)}")
         if lacking:
             lines.append(f"{spec.words}/{tag}.yaml: give {', '.join(lacking)}: what people do, in words")
@@ -83,8 +83,8 @@ def _without_verbs(spec: ProgramSpec, folder: Path) -> str:
 
 def _text(features: Iterable[Feature]) -> str:
     """The words of all features that people may be asked to change one day; of many, of those that may move now."""
-    told = [feature for feature in features if not feature.protected]
-    for some in (told, [feature for feature in told if feature.mutable != "none"], list[Feature]()):
+    stated = [feature for feature in features if not feature.protected]
+    for some in (stated, [feature for feature in stated if feature.mutable != "none"], list[Feature]()):
         text = HEAD + "".join(map(_lines, some)) if some else HEAD.replace("features:", "features: {}")
         if len(text.encode()) <= MAX_WORDS_BYTES:
             return text
@@ -92,12 +92,12 @@ def _text(features: Iterable[Feature]) -> str:
 
 
 def _lines(feature: Feature) -> str:
-    own = guessed_feature(feature)
-    lines = f"  {quoted(feature.name)}:\n    name: {_phrase(own.name)}\n"
-    verbs = {"up": own.up, "down": own.down, "to": own.to}
+    guess = guessed_feature(feature)
+    lines = f"  {quoted(feature.name)}:\n    name: {_phrase(guess.name)}\n"
+    verbs = {"up": guess.up, "down": guess.down, "to": guess.to}
     lines += "".join(f"    {name}: {_phrase(verb)}\n" for name, verb in verbs.items() if verb)
-    if own.values:
-        values = ", ".join(f"{quoted(value)}: {quoted(name)}" for value, name in own.values.items())
+    if guess.values:
+        values = ", ".join(f"{quoted(value)}: {quoted(name)}" for value, name in guess.values.items())
         lines += f"    values: {{{values}}}\n"
     return lines
 

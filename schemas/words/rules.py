@@ -43,13 +43,13 @@ def _language(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vio
     yield from _unprintable(words, ())
     yield from _sentences(tag, words, spec)
     features = {feature.name: feature for feature in spec.features}
-    for name, own in words.features.items():
+    for name, feature_words in words.features.items():
         if name not in features:
             yield ("features", name), f"no feature is called {name}{did_you_mean(name, features)}"
             continue
-        yield from _feature(own, features[name])
-        if own.value is not UNSET:
-            for field, message in _value(own.value, locale):
+        yield from _feature(feature_words, features[name])
+        if feature_words.value is not UNSET:
+            for field, message in _value(feature_words.value, locale):
                 yield ("features", name, "value", *field), message
     for feature in spec.features:
         if feature.mutable != "none" and feature.name not in words.features:
@@ -57,17 +57,17 @@ def _language(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vio
             yield ("features",), f"{feature.name} {moves}: give its name in this language"
 
 
-def _feature(own: FeatureWords, feature: Feature) -> Iterator[Violation]:
+def _feature(words: FeatureWords, feature: Feature) -> Iterator[Violation]:
     """The names of values are those of the feature, and of one that may change there are all."""
     where = ("features", feature.name)
-    if own.values is not UNSET:
-        for value in own.values:
+    if words.values is not UNSET:
+        for value in words.values:
             if value not in feature.values:
                 hint = did_you_mean(value, feature.values)
                 yield (*where, "values", value), f"{value} is no value of {feature.name}{hint}"
-    if feature.values and own.value is not UNSET:
+    if feature.values and words.value is not UNSET:
         yield (*where, "value"), f"{feature.name} is no number: give `values`, the names of its values"
-    lacking = [value for value in feature.values if value not in (own.values or {})]
+    lacking = [value for value in feature.values if value not in (words.values or {})]
     if lacking and feature.may_change:
         yield where, f"`values` lacks the name of {', '.join(lacking)}"
 

@@ -28,8 +28,8 @@ def _own(language: str) -> Mapping[str, str]:
         return {}
     document = YamlDocument(file.read_bytes())
     assert not document.problems, f"{file} is ours"
-    own: Mapping[str, str] = document.value
-    return own
+    sentences: Mapping[str, str] = document.value
+    return sentences
 
 
 def sentences_of(tag: str, replaced: Sentences) -> Mapping[str, str]:

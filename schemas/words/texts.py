@@ -90,7 +90,7 @@ class Texts:
         English alone."""
         if self._first is None:
             return _Language(ENGLISH, guessed(self._spec), self._spec).none(why, is_spoken_for=False), UNSET
-        texts = {tag: own.none(why, is_spoken_for=own.is_spoken_for) for tag, own in self._languages.items()}
+        texts = {tag: words.none(why, is_spoken_for=words.is_spoken_for) for tag, words in self._languages.items()}
         return texts[self._first], texts
 
 
@@ -127,13 +127,14 @@ class _Language:
         self._features = {feature.name: feature for feature in spec.features}
         percent = self._sentences["value.percent"]
         self._numbers = {
-            name: number_format(self._locale, own.value or ValueKind(), percent) for name, own in words.features.items()
+            name: number_format(self._locale, feature_words.value or ValueKind(), percent)
+            for name, feature_words in words.features.items()
         }
 
     def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType, follows: Sequence[Change]) -> str:
         """What to do: one sentence or more of each change, of steps in their order; and one of each that follows."""
-        told = map(self._follows, (change for change in follows if change.feature in self._words))
-        return " ".join([self._actions(changes, steps), *told])
+        sentences = map(self._follows, (change for change in follows if change.feature in self._words))
+        return " ".join([self._actions(changes, steps), *sentences])
 
     def _actions(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType) -> str:
         if not steps or len(steps) == 1:
@@ -149,31 +150,31 @@ class _Language:
 
     def _why(self, why: NoWay, is_spoken_for: bool) -> Sequence[tuple[str, Mapping[str, str]]]:
         day = date_format(self._locale)
-        told: list[tuple[str, Mapping[str, str]]]
+        sentences: list[tuple[str, Mapping[str, str]]]
         if why.reason == APPLY_AGAIN:
             by = {} if why.until is None else {"date": day(why.until)}
-            told = [("none.apply_again" if by else "none.apply_again_open", by)]
-            return told if why.since is None else [*told, ("none.pause", {"date": day(why.since)})]
-        told = [(SENTENCES.get(why.reason, "none.other"), {})]
+            sentences = [("none.apply_again" if by else "none.apply_again_open", by)]
+            return sentences if why.since is None else [*sentences, ("none.pause", {"date": day(why.since)})]
+        sentences = [(SENTENCES.get(why.reason, "none.other"), {})]
         if why.reason in COME_AGAIN:
-            return told
+            return sentences
         if why.is_round:
-            told.append(("none.round", {}))
+            sentences.append(("none.round", {}))
         if why.nearest:
             verb = self._sentences["none.verb"]
             verbs = " ".join(verb.format(verb=capitalised(self._verb(change))) for change in why.nearest)
-            told.append(("none.nearest", {"verbs": verbs}))
+            sentences.append(("none.nearest", {"verbs": verbs}))
         if why.reason != NO_SCORE:
-            told.append(("none.later", {}))
-        return [*told, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else told
+            sentences.append(("none.later", {}))
+        return [*sentences, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else sentences
 
     def _line(self, change: Change) -> str:
         """A change in sentences: what to do, from where to where, and where its end is."""
-        sentences, own = self._sentences, self._words[change.feature]
+        sentences, words = self._sentences, self._words[change.feature]
         now, to, is_given = change.current, change.target, change.current_given is not False
         if not isinstance(now, str) and not isinstance(to, str):
             now = said(now, to)
-        value, verb = self._value(change.feature, to), self._given_verb(change) or own.name
+        value, verb = self._value(change.feature, to), self._given_verb(change) or words.name
         if is_given:
             move = sentences["change.from_to"].format(now=self._value(change.feature, now), to=value)
         else:
@@ -213,8 +214,8 @@ class _Language:
         return change.target > change.current
 
     def _given_verb(self, change: Change) -> str | UnsetType:
-        own, is_rise = self._words[change.feature], self._is_rise(change)
-        return own.to if is_rise is None else (own.up if is_rise else own.down) or own.to
+        words, is_rise = self._words[change.feature], self._is_rise(change)
+        return words.to if is_rise is None else (words.up if is_rise else words.down) or words.to
 
     def _verb(self, change: Change) -> str:
         """What to do, without how far."""
