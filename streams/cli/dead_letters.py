@@ -165,16 +165,16 @@ class _Selection:
     @property
     def narrows(self) -> bool:
         """Whether some flag says which."""
-        own = self._settings
-        return any((own.reason, own.program, own.topic, own.since, own.until))
+        settings = self._settings
+        return any((settings.reason, settings.program, settings.topic, settings.since, settings.until))
 
     def __contains__(self, letter: FoundLetter) -> bool:
-        own = self._settings
+        settings = self._settings
         return (
             (not self._ids or letter.id in self._ids)
-            and (not own.reason or letter.letter.reason in own.reason)
-            and (not own.topic or letter.letter.topic in own.topic)
-            and own.program in (None, letter.program)
+            and (not settings.reason or letter.letter.reason in settings.reason)
+            and (not settings.topic or letter.letter.topic in settings.topic)
+            and settings.program in (None, letter.program)
             and (self._since_ms is None or letter.sent_ms >= self._since_ms)
             and (self._until_ms is None or letter.sent_ms < self._until_ms)
         )
@@ -193,12 +193,12 @@ class _Topics:
     def __init__(self, settings: BrokerSettings) -> None:
         self.topics, self.options = connection.topics(settings), connection.connection(settings)
         offsets = partition_offsets(self.options, (self.topics.dead_letters, *self.topics.inputs))
-        self._offsets = {TopicPartition(own.topic, own.partition): own for own in offsets}
+        self._offsets = {TopicPartition(span.topic, span.partition): span for span in offsets}
 
     def letters(self) -> Iterator[FoundLetter]:
         """Every dead letter. An event about a program may have one in several partitions."""
-        offsets = [own for own in self._offsets.values() if own.topic == self.topics.dead_letters]
-        progress = ReadProgress(sum(own.end - own.begin for own in offsets))
+        offsets = [span for span in self._offsets.values() if span.topic == self.topics.dead_letters]
+        progress = ReadProgress(sum(span.end - span.begin for span in offsets))
         unread = UnreadBatches()
         for record in unread.seen(records_between(self.options, offsets, progress.add)):
             letter = read_letter(record, self.topics)
@@ -219,18 +219,20 @@ class _Topics:
             self._offsets[partition]._replace(begin=max(begin, self._offsets[partition].begin))
             for partition, begin in begins.items()
         ]
-        progress = ReadProgress(sum(max(0, own.end - own.begin) for own in offsets))
+        progress = ReadProgress(sum(max(0, span.end - span.begin) for span in offsets))
         sent_again, of_retries, unread = set[str](), set[str](), UnreadBatches()
         for record in unread.seen(records_between(self.options, offsets, progress.add)):
             if (retried := retried_id(record)) is not None:
                 sent_again.add(retried)
                 of_retries.add(position_of(record))
         unread.print()
-        return _Retries({own for last, own in ids.items() if last in sent_again}, set(ids.values()) & of_retries)
+        return _Retries(
+            {letter_id for last, letter_id in ids.items() if last in sent_again}, set(ids.values()) & of_retries
+        )
 
     def faults(self, letters: Iterable[FoundLetter], retried: Collection[str]) -> dict[str, str]:
         """Why those that were not sent again cannot be, by id."""
-        return {own.id: fault for own in letters if own.id not in retried and (fault := self._fault(own))}
+        return {letter.id: fault for letter in letters if letter.id not in retried and (fault := self._fault(letter))}
 
     def _fault(self, letter: FoundLetter) -> str | None:
         """Why a dead letter cannot be sent again; None where it can.
@@ -240,14 +242,14 @@ class _Topics:
         """
         if letter.fault is not None or letter.kind is None:
             return letter.fault
-        own = self._offsets.get(letter.partition)
-        if own is None:
+        span = self._offsets.get(letter.partition)
+        if span is None:
             return f"{letter.partition.topic} has no partition {letter.partition.partition}"
-        if own.end <= letter.letter.offset:
-            return f"{own.topic} partition {own.partition} ends before it: the topic was created again"
-        if letter.is_run and own.begin > letter.letter.offset:
-            return f"{own.topic} no longer holds all of its {letter.records:,} records"
-        if letter.kind.about == "program" and own.begin > letter.letter.offset + 1:
+        if span.end <= letter.letter.offset:
+            return f"{span.topic} partition {span.partition} ends before it: the topic was created again"
+        if letter.is_run and span.begin > letter.letter.offset:
+            return f"{span.topic} no longer holds all of its {letter.records:,} records"
+        if letter.kind.about == "program" and span.begin > letter.letter.offset + 1:
             return "the records behind it are gone, which would tell whether it was sent again before"
         return None
 
@@ -263,7 +265,7 @@ def _selected(topics: _Topics, selection: _Selection) -> list[FoundLetter]:
             others.add(letter.letter.reason)
     if others and not selected:
         print(printable(f"there are dead letters, for {', '.join(sorted(others))}, but none such"), file=sys.stderr)
-    return sorted(selected.values(), key=lambda own: (own.sent_ms, own.partition, own.letter.offset))
+    return sorted(selected.values(), key=lambda letter: (letter.sent_ms, letter.partition, letter.letter.offset))
 
 
 def _check_known(ids: Iterable[str], letters: Iterable[FoundLetter]) -> None:
@@ -283,7 +285,7 @@ def _send(topics: _Topics, due: Iterable[FoundLetter], settings: RetrySettings) 
     Step 2: wait until the workers have read them, before those of kinds that may refer to them.
     """
     now_ms = time.time_ns() // 1_000_000 if settings.now else None
-    by_kind = [list(own) for _, own in groupby(sorted(due, key=_place_of_kind), key=_place_of_kind)]
+    by_kind = [list(group) for _, group in groupby(sorted(due, key=_place_of_kind), key=_place_of_kind)]
     options = replace(topics.options, group=settings.group)
     for number, letters in enumerate(by_kind, 1):
         # Step 1: send.
@@ -301,12 +303,14 @@ def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
         for letter in topics.letters():
             if letter.id in left:
                 left.remove(letter.id)
-                own = letter.letter
+                refused = letter.letter
                 if letter.is_run:
                     _send_run(topics, writer, letter, now_ms)
                     continue
                 headers = letter.headers_again(now_ms)
-                writer.send(own.topic, own.value or b"", key=own.key, headers=headers, partition=own.partition)
+                writer.send(
+                    refused.topic, refused.value or b"", key=refused.key, headers=headers, partition=refused.partition
+                )
     if left:
         gone = ", ".join(sorted(left))
         raise OnwardError(f"{len(left)} of {len(ids)} dead letters are gone by now, and were not sent again: {gone}")
@@ -314,13 +318,13 @@ def _send_all(topics: _Topics, ids: set[str], now_ms: int | None) -> None:
 
 def _send_run(topics: _Topics, writer: EventWriter, letter: FoundLetter, now_ms: int | None) -> None:
     """Send all records of a run again, as their topic holds them."""
-    own = letter.letter
-    between = PartitionOffsets(own.topic, own.partition, own.offset, letter.last_offset + 1, None)
+    refused = letter.letter
+    between = PartitionOffsets(refused.topic, refused.partition, refused.offset, letter.last_offset + 1, None)
     for record in records_between(topics.options, [between], lambda _: None):
         if record.unread is not None:
             raise OnwardError(f"{letter.id} cannot be sent again from {position_of(record)} on: {record.unread.detail}")
         headers = headers_of_another(record, now_ms)
-        writer.send(own.topic, record.value or b"", key=record.key, headers=headers, partition=own.partition)
+        writer.send(refused.topic, record.value or b"", key=record.key, headers=headers, partition=refused.partition)
 
 
 def _place_of_kind(letter: FoundLetter) -> int:
@@ -333,11 +337,11 @@ def _wait_until_read(options: KafkaOptions, partitions: Set[TopicPartition], sec
     names = sorted({partition.topic for partition in partitions})
 
     def offsets() -> list[PartitionOffsets]:
-        return [own for own in partition_offsets(options, names, of_group=True) if own[:2] in partitions]
+        return [span for span in partition_offsets(options, names, of_group=True) if span[:2] in partitions]
 
-    ends = {own[:2]: own.end for own in offsets()}
+    ends = {span[:2]: span.end for span in offsets()}
     deadline = time.monotonic() + seconds
-    while any((own.committed or 0) < ends[own[:2]] for own in offsets()):
+    while any((span.committed or 0) < ends[span[:2]] for span in offsets()):
         if time.monotonic() > deadline:
             raise BrokerError(
                 f"no worker of group {options.group} has read {', '.join(names)} within {seconds:g} s, and {rest} "

@@ -126,7 +126,7 @@ def _of_program(journal: Sequence[PartitionOffsets], program: Program) -> list[P
     """The journal partitions of a program's shards."""
     keys = [journal_key(program.name, shard) for shard in range(program.spec.shards)]
     numbers = {partition_of(key, len(journal)) for key in keys}
-    return [own for own in journal if own.partition in numbers]
+    return [span for span in journal if span.partition in numbers]
 
 
 def _target(settings: EvaluateSettings, program: Program) -> Program:
@@ -172,7 +172,7 @@ def _answers(records: Iterable[Record], program: Program) -> Answers:
 def _evaluate(
     log: ReplayedJournal, evaluator: PolicyEvaluator, replay_of: ReplayOf, folder: Path, answers: Answers
 ) -> PolicyEvaluation:
-    progress = ReadProgress(2 * sum(own.end - own.begin for own in log.partitions))
+    progress = ReadProgress(2 * sum(span.end - span.begin for span in log.partitions))
     forged = read_forged(log.records(progress.add))
     replays: dict[int, JournalReplay] = {}
     with ExitStack() as stack:

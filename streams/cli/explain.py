@@ -59,8 +59,8 @@ def run(args: Sequence[str]) -> int:
     with quiet_kafka_clients():
         history = application_history(settings)
         explanations = [
-            _explained(settings, name, own, history.missing(own))
-            for name, own in by_program(history.happenings).items()
+            _explained(settings, name, happenings, history.missing(happenings))
+            for name, happenings in by_program(history.happenings).items()
             if name is not None
         ]
     if not explanations:
@@ -119,16 +119,16 @@ class _Known:
 
     def considered(self) -> list[ConsideredOption] | str | None:
         """The options from which the first answer was picked, by a fold of the journal; None without an answer."""
-        own = self._settings.application
+        application = self._settings.application
         answers = (event for event in self._events if isinstance(event, Recourse | NoRecourse))
-        answer = next((event for event in answers if event.application == own), None)
+        answer = next((event for event in answers if event.application == application), None)
         if answer is None:
             return None
         if isinstance(self._person, str):
             return self._person
         program, values = self._person
         try:
-            for one in replayed(own, program, self._topics, self._options):
+            for one in replayed(application, program, self._topics, self._options):
                 if isinstance(one, ReplayedStep) and (one.shard, one.number) == (answer.shard, answer.step):
                     return considered_options(one, program, values)
         except JournalCutError as error:
@@ -147,5 +147,5 @@ class _Known:
         reasons = reasons_under(program.bundle, program.codec)
         if reasons is None or program.bundle.manifest_sha256 != decision.model_sha256:
             return OTHER_MODEL
-        [own] = reasons.of([values], program.codec.encode_read([values]))
-        return own.withheld
+        [found] = reasons.of([values], program.codec.encode_read([values]))
+        return found.withheld

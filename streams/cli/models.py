@@ -225,9 +225,9 @@ def announce(args: Sequence[str]) -> int:
 
 def _breaks(settings: ModelSettings, address: str) -> str:
     """How many of a program's open options the model breaks, as far as its ledgers are named."""
-    told = "how many open options it breaks: not"
+    sentence = "how many open options it breaks: not"
     if not settings.state_dir or not settings.spec:
-        return f"{told} asked; that takes --spec and the workers' --state-dir, or `onward models check`"
+        return f"{sentence} asked; that takes --spec and the workers' --state-dir, or `onward models check`"
     try:
         checked = check_open_options(
             address,
@@ -238,5 +238,5 @@ def _breaks(settings: ModelSettings, address: str) -> str:
             model_bytes=settings.max_model_bytes,
         )
     except (LedgerError, UsageError) as error:  # what is only told keeps nobody from announcing
-        return f"{told} known: {error}"
+        return f"{sentence} known: {error}"
     return broken_in_words(checked)

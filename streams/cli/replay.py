@@ -114,28 +114,28 @@ def _check(settings: ReplaySettings, folder: Path) -> Result:
     with closing(_published(topics, options, folder)) as published, ExitStack() as stack:
         journal = KeptJournal(options, topics.journal, archive)
         checks = {}
-        for own in journal.partitions:
-            partition = TopicPartition(own.topic, own.partition)
-            ledger = folder / f"{own.partition}.sqlite"
+        for span in journal.partitions:
+            partition = TopicPartition(span.topic, span.partition)
+            ledger = folder / f"{span.partition}.sqlite"
             if archive is None or settings.snapshots is not None or settings.from_ledger is not None:
                 _begin(settings, partition, ledger)
             else:
-                _fetch_checkpoint(archive, own, journal.cut[own.partition], ledger)
-            checks[own.partition] = stack.enter_context(
+                _fetch_checkpoint(archive, span, journal.cut[span.partition], ledger)
+            checks[span.partition] = stack.enter_context(
                 closing(OutputCheck(programs, topics, partition, ledger, published))
             )
-        ahead = [own._replace(begin=max(own.begin, checks[own.partition].offset)) for own in journal.partitions]
-        progress = ReadProgress(2 * sum(max(0, own.end - own.begin) for own in ahead))
+        ahead = [span._replace(begin=max(span.begin, checks[span.partition].offset)) for span in journal.partitions]
+        progress = ReadProgress(2 * sum(max(0, span.end - span.begin) for span in ahead))
         for number, forged in read_forged(journal.records(ahead, progress.add)).items():
             checks[number].forged = forged
         for difference in _differences(journal.records(ahead, progress.add), checks):
             differing += 1
             first = first or difference
-        records = sum(max(0, own.end - own.begin) for own in ahead)
+        records = sum(max(0, span.end - span.begin) for span in ahead)
         compared = sum(check.compared for check in checks.values())
         fields = _most_first(check.differing for check in checks.values())
         added = _most_first(check.added for check in checks.values())
-        uncompared = [own.partition for own in journal.partitions if own.end and not checks[own.partition].compared]
+        uncompared = [span.partition for span in journal.partitions if span.end and not checks[span.partition].compared]
     return Result(records, compared, differing, fields, added, uncompared, first)
 
 
@@ -148,10 +148,10 @@ def _differences(journal: Iterable[Record], checks: Mapping[int, OutputCheck]) -
 
 def _published(topics: Topics, options: KafkaOptions, folder: Path) -> PublishedOutputs:
     published, offsets = PublishedOutputs(folder / "outputs.sqlite"), partition_offsets(options, topics.outputs)
-    for own in offsets:
-        if own.begin:
-            published.cut(TopicPartition(own.topic, own.partition))
-    progress = ReadProgress(sum(own.end - own.begin for own in offsets))
+    for span in offsets:
+        if span.begin:
+            published.cut(TopicPartition(span.topic, span.partition))
+    progress = ReadProgress(sum(span.end - span.begin for span in offsets))
     unread = UnreadBatches()
     for record in unread.seen(records_between(options, offsets, progress.add)):
         published.add(record)
@@ -174,14 +174,14 @@ def _begin(settings: ReplaySettings, journal: TopicPartition, ledger: Path) -> N
         fetch_first_good(kept_snapshots(settings.snapshots, journal), ledger)
 
 
-def _fetch_checkpoint(archive: Archive, own: PartitionOffsets, cut: int, ledger: Path) -> None:
+def _fetch_checkpoint(archive: Archive, span: PartitionOffsets, cut: int, ledger: Path) -> None:
     """Fetch the checkpoint from which least is folded before what the topic holds: outputs of older records are gone.
 
     None where there is no good one, and the archive has the beginning; else one as early as can be.
     """
-    there = kept_checkpoints(archive, TopicPartition(own.topic, own.partition))
-    behind = [one for one in reversed(there) if own.begin <= one.offset <= cut]
-    ahead = [one for one in there if one.offset > cut] if own.begin else []
+    there = kept_checkpoints(archive, TopicPartition(span.topic, span.partition))
+    behind = [checkpoint for checkpoint in reversed(there) if span.begin <= checkpoint.offset <= cut]
+    ahead = [checkpoint for checkpoint in there if checkpoint.offset > cut] if span.begin else []
     fetch_first_good((*behind, *ahead), ledger)
 
 

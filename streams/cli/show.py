@@ -93,8 +93,10 @@ def _taught(settings: ShowSettings) -> TaughtByEvent:
 
 def _shown(history: ApplicationHistory, taught: TaughtByEvent) -> Shown:
     programs = [
-        ShownProgram(name, state_of(own), [_event(one, taught) for one in own], history.missing(own))
-        for name, own in by_program(history.happenings).items()
+        ShownProgram(
+            name, state_of(happenings), [_event(one, taught) for one in happenings], history.missing(happenings)
+        )
+        for name, happenings in by_program(history.happenings).items()
     ]
     return Shown(history.application, programs)
 
@@ -113,11 +115,11 @@ def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:
 
 def _print(history: ApplicationHistory, taught: TaughtByEvent) -> None:
     console = Console()
-    for program, own in by_program(history.happenings).items():
+    for program, happenings in by_program(history.happenings).items():
         where = "a record that names no program" if program is None else f"program {program}"
         lines = [printable(f"{history.application} in {where}")]
-        for happening in own:
+        for happening in happenings:
             lines += map(printable, in_words(happening, _shares(happening, taught), is_cut=bool(history.cut)))
-        lines += [f"state: {state_of(own)}"] if program else []
-        lines += history.missing(own)
+        lines += [f"state: {state_of(happenings)}"] if program else []
+        lines += history.missing(happenings)
         console.out("\n".join(lines), highlight=False)

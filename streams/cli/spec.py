@@ -300,9 +300,9 @@ def _write_words(words: DraftedWords, output: Path) -> None:
 def _open(drafted: Draft) -> Iterator[str]:
     """What a draft leaves to people."""
     if drafted.unlabelled:
-        what = "read as people without a label" if drafted.reads_unlabelled else "left out"
+        treatment = "read as people without a label" if drafted.reads_unlabelled else "left out"
         rows = counted(drafted.unlabelled, "row")
-        yield f"{rows} {what}: the label is not given, so nobody knows what came of them"
+        yield f"{rows} {treatment}: the label is not given, so nobody knows what came of them"
     yield from drafted.to_decide
     if drafted.undecided:
         names = ", ".join(drafted.undecided[:MOST_NAMED]) + (", ..." if len(drafted.undecided) > MOST_NAMED else "")

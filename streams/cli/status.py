@@ -47,16 +47,16 @@ def run(args: Sequence[str]) -> int:
     ledgers = [] if settings.state_dir is None else _ledgers(settings.state_dir)
     options = replace(connection(settings), group=settings.group)
     offsets = partition_offsets(options, (*topics.inputs, topics.journal, *topics.outputs), of_group=True)
-    cut = beginnings(options, (own for own in offsets if own.topic == topics.journal))
+    cut = beginnings(options, (span for span in offsets if span.topic == topics.journal))
     workers = members(options)
     idle = idle_workers(workers, offsets, topics)
     positions = dict(_positions(offsets, topics, ledgers))
     owners = {at: worker.name for worker in workers for at in worker.partitions}
     status = Status(
         settings.group,
-        any(own.committed is not None for own in offsets),
-        [_status(own, topics, positions, owners) for own in offsets],
-        [JournalBegin(*own[1:]) for own in cut],
+        any(span.committed is not None for span in offsets),
+        [_status(span, topics, positions, owners) for span in offsets],
+        [JournalBegin(*span[1:]) for span in cut],
         idle,
         ledgers,
     )
@@ -82,9 +82,9 @@ def _ledgers(state_dir: Path) -> list[LedgerSummary]:
     return summaries(state_dir)
 
 
-def _is_read(own: PartitionOffsets, topics: Topics) -> bool:
+def _is_read(span: PartitionOffsets, topics: Topics) -> bool:
     """Whether workers read a topic; else they write it."""
-    return own.topic in (*topics.ingested, topics.journal)
+    return span.topic in (*topics.ingested, topics.journal)
 
 
 def _positions(
@@ -95,21 +95,21 @@ def _positions(
     That of the journal comes from its ledger when that is ahead: a ledger commits every chunk, the group only now and
     then. A ledger beyond the end of the journal belongs to another journal.
     """
-    for own in offsets:
-        if _is_read(own, topics):
-            folded = [ledger.offset for ledger in ledgers if (topics.journal, ledger.partition) == own[:2]]
-            known = [offset for offset in folded if offset <= own.end]
-            known += [] if own.committed is None else [own.committed]
+    for span in offsets:
+        if _is_read(span, topics):
+            folded = [ledger.offset for ledger in ledgers if (topics.journal, ledger.partition) == span[:2]]
+            known = [offset for offset in folded if offset <= span.end]
+            known += [] if span.committed is None else [span.committed]
             if known:
-                yield own[:2], max(known)
+                yield span[:2], max(known)
 
 
 def _status(
-    own: PartitionOffsets,
+    span: PartitionOffsets,
     topics: Topics,
     positions: Mapping[tuple[str, int], int],
     owners: Mapping[tuple[str, int], str],
 ) -> TopicStatus:
-    if not _is_read(own, topics):
-        return TopicStatus(*own, lag=None, owner=None)
-    return TopicStatus(*own, own._replace(committed=positions.get(own[:2])).lag, owners.get(own[:2]))
+    if not _is_read(span, topics):
+        return TopicStatus(*span, lag=None, owner=None)
+    return TopicStatus(*span, span._replace(committed=positions.get(span[:2])).lag, owners.get(span[:2]))

@@ -101,8 +101,8 @@ def ask(program: Program, name: str, people: ValidPeople, *, as_json: bool, lang
         raise UsageError(f"--ask: nobody who can be used is named {name!r}")
     elicitation = program.elicit_read(name, people.people[name])
     while (question := elicitation.question) is not None:
-        told = dataclasses.replace(question, options=in_language(question.options, language))
-        for line in str(told).split("\n"):
+        shown = dataclasses.replace(question, options=in_language(question.options, language))
+        for line in str(shown).split("\n"):
             _say(printable(line))
         try:
             elicitation.answer(_picked(len(question.options)))

@@ -121,41 +121,43 @@ def _named(name: str | None) -> str:
 
 
 def _lines(letter: FoundLetter, retried: bool, fault: str | None) -> Iterator[str]:
-    own = letter.letter
+    refused = letter.letter
     yield _in_words(letter)
     yield f"{INDENT}sent {format_time(letter.sent_ms)}, event time {format_time(letter.time_ms)}"
-    yield f"{INDENT}{own.size:,} bytes, sha256 {own.sha256}"
+    yield f"{INDENT}{refused.size:,} bytes, sha256 {refused.sha256}"
     yield INDENT + ("sent again" if retried else f"cannot be sent again: {fault}" if fault else "can be sent again")
-    if own.key is not None:
-        yield f"{INDENT}key: {_readable(own.key)}"
-    for name, value in own.headers:
+    if refused.key is not None:
+        yield f"{INDENT}key: {_readable(refused.key)}"
+    for name, value in refused.headers:
         yield f"{INDENT}header {name}: {_readable(value)}"
-    if own.value is not None:
-        yield f"{INDENT}value: {_readable(own.value)}"
+    if refused.value is not None:
+        yield f"{INDENT}value: {_readable(refused.value)}"
 
 
 def _shown(letter: FoundLetter, retried: Collection[str], faults: Faults) -> ShownLetter:
-    own = letter.letter
+    refused = letter.letter
     return ShownLetter(
         letter.id,
-        own.reason,
-        own.detail,
+        refused.reason,
+        refused.detail,
         letter.program,
         letter.application,
         format_time(letter.sent_ms),
         format_time(letter.time_ms),
         letter.records,
         letter.last_offset,
-        own.size,
-        own.sha256,
+        refused.size,
+        refused.sha256,
         letter.id in retried,
         faults.get(letter.id),
     )
 
 
-def _with_record(shown: ShownLetter, own: DeadLetter) -> ShownLetter:
-    headers = {name: _readable(content) for name, content in own.headers}
-    return shown._replace(key=None if own.key is None else _readable(own.key), headers=headers, value=_value(own.value))
+def _with_record(shown: ShownLetter, refused: DeadLetter) -> ShownLetter:
+    headers = {name: _readable(content) for name, content in refused.headers}
+    return shown._replace(
+        key=None if refused.key is None else _readable(refused.key), headers=headers, value=_value(refused.value)
+    )
 
 
 def _value(value: bytes | None) -> object:

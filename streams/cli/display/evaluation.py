@@ -83,22 +83,22 @@ class Report(NamedTuple):
 
 def report_of(result: PolicyEvaluation, program: Program, target: Program, cut: Sequence[CutPartition]) -> Report:
     """The report of an evaluation of the policy of ``target`` on the log of ``program``."""
-    own = result.evaluation
+    evaluation = result.evaluation
     return Report(
         program.name,
         _policy(program),
         _policy(target),
         cut,
         Reward(_window(program), result.silent),
-        own.steps,
-        LeftOut(result.without_recourse, result.unseen, result.unnamed, result.unfinished, own.unexplored),
+        evaluation.steps,
+        LeftOut(result.without_recourse, result.unseen, result.unnamed, result.unfinished, evaluation.unexplored),
         result.earlier,
-        own.matched,
-        own.effective,
-        own.mean_weight,
+        evaluation.matched,
+        evaluation.effective,
+        evaluation.mean_weight,
         0.95,
-        {name: _interval(getattr(own, name)) for name in ESTIMATES},
-        own.doubt,
+        {name: _interval(getattr(evaluation, name)) for name in ESTIMATES},
+        evaluation.doubt,
     )
 
 

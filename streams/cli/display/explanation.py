@@ -80,26 +80,26 @@ def explain(
     missing: Sequence[str] = (),
 ) -> Explanation:
     """The explanation of an application by the events of one program; ``missing`` is what else is not known."""
-    used = [one for one in happenings if not one.repeated and not one.refused]
-    own = [one for one in used if getattr(one.event, "application", None) == application]
-    decided = next((one for one in own if isinstance(one.event, Decision | ModelDecision)), None)
+    used = [happening for happening in happenings if not happening.repeated and not happening.refused]
+    named = [happening for happening in used if getattr(happening.event, "application", None) == application]
+    decided = next((happening for happening in named if isinstance(happening.event, Decision | ModelDecision)), None)
     decision = None if decided is None else decided.event
-    applied = next((one for one in own if isinstance(one.event, Application)), None)
-    answered = next((one for one in own if isinstance(one.event, Recourse | NoRecourse)), None)
+    applied = next((happening for happening in named if isinstance(happening.event, Application)), None)
+    answered = next((happening for happening in named if isinstance(happening.event, Recourse | NoRecourse)), None)
     answer = answered.event if answered is not None and isinstance(answered.event, Recourse | NoRecourse) else None
     reasons = decision.reasons if isinstance(decision, ModelDecision) and decision.reasons is not UNSET else None
     approved = decision.approved if isinstance(decision, Decision | ModelDecision) else None
     if approved is None and answer is not None:
         approved = False
-    told = (decided, answered)
-    after = [one for one in happenings if one not in told and one.kind != "application"]
+    shown = (decided, answered)
+    after = [happening for happening in happenings if happening not in shown and happening.kind != "application"]
     return Explanation(
         application,
         program,
         applied.event.applicant if applied is not None and isinstance(applied.event, Application) else None,
         None if applied is None else format_time(applied.time_ms),
         state_of(happenings),
-        None if decided is None else _told(decided),
+        None if decided is None else _in_words(decided),
         approved,
         reasons,
         withheld,
@@ -107,12 +107,12 @@ def explain(
         considered,
         _versions(decision, answer),
         list(_promised(answer)),
-        list(map(_told, after)),
+        list(map(_in_words, after)),
         [*_missing(used, decision, answer, approved), *missing],
     )
 
 
-def _told(happening: Happening) -> Told:
+def _in_words(happening: Happening) -> Told:
     return Told(format_time(happening.time_ms), happening.kind, facts(happening))
 
 
@@ -140,7 +140,7 @@ def _missing(
     used: Sequence[Happening], decision: Struct | None, answer: Recourse | NoRecourse | None, approved: bool | None
 ) -> Iterator[str]:
     """What the events do not tell."""
-    if not any(one.kind == "application" for one in used):
+    if not any(happening.kind == "application" for happening in used):
         yield NO_APPLICATION
     if decision is None:
         yield NO_DECISION
@@ -155,34 +155,36 @@ def _missing(
 
 def in_lines(explanation: Explanation) -> Iterator[str]:
     """An explanation in words, one fact a line."""
-    own = explanation
-    yield f"{own.application} in program {own.program}"
-    yield f"state: {own.state}"
-    for heading, lines in sections(own):
+    yield f"{explanation.application} in program {explanation.program}"
+    yield f"state: {explanation.state}"
+    for heading, lines in sections(explanation):
         yield f"{heading}:"
         yield from (f"    {line}" for line in lines)
 
 
-def sections(own: Explanation) -> Iterator[tuple[str, list[str]]]:
+def sections(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
     """The parts of an explanation that say something: a heading, and its lines."""
     parts = {
-        "application": list(_application(own)),
-        "decision": [] if own.decision is None else [f"{own.decision.time}  {own.decision.words}"],
-        "reasons": [reason.text for reason in own.reasons or ()],
-        "main reasons that are told to nobody": [f"{name} (protected)" for name in own.withheld or ()],
-        "answer": _answer(own.answer),
-        "options considered": list(_considered(own.considered or ())),
-        "model and spec": list(_version_lines(own.versions)),
-        "promised": list(own.promised),
-        "what became of it": [f"{one.time}  {one.kind}: {one.words}" for one in own.became],
-        "not known": list(own.missing),
+        "application": list(_application(explanation)),
+        "decision": []
+        if explanation.decision is None
+        else [f"{explanation.decision.time}  {explanation.decision.words}"],
+        "reasons": [reason.text for reason in explanation.reasons or ()],
+        "main reasons that are told to nobody": [f"{name} (protected)" for name in explanation.withheld or ()],
+        "answer": _answer(explanation.answer),
+        "options considered": list(_considered(explanation.considered or ())),
+        "model and spec": list(_version_lines(explanation.versions)),
+        "promised": list(explanation.promised),
+        "what became of it": [f"{one.time}  {one.kind}: {one.words}" for one in explanation.became],
+        "not known": list(explanation.missing),
     }
     return ((heading, lines) for heading, lines in parts.items() if lines)
 
 
-def _application(own: Explanation) -> Iterator[str]:
-    if own.applied is not None:
-        yield f"{own.applied}  {'no applicant is named' if own.applicant is None else f'applicant {own.applicant}'}"
+def _application(explanation: Explanation) -> Iterator[str]:
+    if explanation.applied is not None:
+        applicant = explanation.applicant
+        yield f"{explanation.applied}  {'no applicant is named' if applicant is None else f'applicant {applicant}'}"
 
 
 def _answer(answer: Recourse | NoRecourse | None) -> list[str]:
@@ -219,7 +221,7 @@ def write_page(path: Path, application: str, explanations: Sequence[Explanation]
         undefined=StrictUndefined,
         finalize=lambda value: printable(value) if isinstance(value, str) else value,
     )
-    parts = [(own, list(sections(own))) for own in explanations]
+    parts = [(explanation, list(sections(explanation))) for explanation in explanations]
     page = templates.get_template("explanation.html.j2").render(application=application, explanations=parts)
     with writing(path, "the page "):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -80,8 +80,8 @@ def facts(happening: Happening) -> str:
             return f"step {step}, model {model}, {_window(recourse)}{target_in_words(recourse)}{_answers(recourse)}"
         case NoRecourse(step=step, reason=reason, detail=detail) as none:
             owners = "; ".join(words for words in (none.scores, none.advice) if words is not UNSET)
-            told = f"; for the owners: {owners}" if owners else ""
-            return f"{none.heading}: {detail or reason} (step {step}, {reason}){target_in_words(none)}{told}"
+            to_owners = f"; for the owners: {owners}" if owners else ""
+            return f"{none.heading}: {detail or reason} (step {step}, {reason}){target_in_words(none)}{to_owners}"
         case Question(number=number, model=model, expires_at=expires_at):
             return f"question {number}, model {model}, open until {expires_at}"
         case Answer(option=option, question=question):
@@ -113,8 +113,8 @@ def _decision(decision: ModelDecision) -> str:
 
 
 def _reasons(decision: ModelDecision) -> str:
-    told = "" if decision.reasons is UNSET else "; ".join(reason.text for reason in decision.reasons)
-    return f": {told}" if told else ""
+    reasons = "" if decision.reasons is UNSET else "; ".join(reason.text for reason in decision.reasons)
+    return f": {reasons}" if reasons else ""
 
 
 def _end_of_promise(change: PromiseChange) -> str:

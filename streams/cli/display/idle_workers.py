@@ -62,4 +62,4 @@ def _answered(offsets: Iterable[PartitionOffsets], topics: Topics) -> set[int]:
     Dead letters do not count: a record that names no program has one, too.
     """
     answers = {*topics.outputs} - {topics.dead_letters}
-    return {own.partition for own in offsets if own.end and own.topic in answers}
+    return {span.partition for span in offsets if span.end and span.topic in answers}

@@ -32,8 +32,8 @@ def print_check(checked: CheckedModel, limit: float, as_json: bool) -> None:
     for line in _lines(checked):
         console.out(printable(line), highlight=False)
     if checked.counts.open:
-        for each in _tables(checked):
-            console.print(each)
+        for part in _tables(checked):
+            console.print(part)
         if checked.counts.share <= limit:
             console.print(f"within the limit: {checked.counts.share:.1%} of {limit:.1%}", highlight=False)
 
@@ -78,7 +78,7 @@ def _tables(checked: CheckedModel) -> Iterator[Table]:
         yield table(
             None,
             (name(feature), *numbers("open", "broken"), *numbers("share", form=".1%")),
-            ((group, own.open, own.broken, own.share) for group, own in groups.items()),
+            ((group, verdicts.open, verdicts.broken, verdicts.share) for group, verdicts in groups.items()),
         )
 
 

@@ -66,8 +66,8 @@ def print_status(status: Status, positions: Mapping[tuple[str, int], int]) -> No
     if len(used) < len(status.topics):
         console.print(f"empty: {', '.join(_empty(status.topics))}", highlight=False)
     if status.ledgers:
-        for each in _of_ledgers(status.ledgers):
-            console.print(each)
+        for part in _of_ledgers(status.ledgers):
+            console.print(part)
     elif any(partition.lag for partition in used):
         console.print("Workers commit what they have read once a second; --state-dir tells the journal's exactly.")
 
@@ -88,12 +88,20 @@ def ahead(ledgers: Iterable[LedgerSummary], now_ms: int) -> list[str]:
 
 def _topics(partitions: Sequence[TopicStatus], positions: Mapping[tuple[str, int], int]) -> Table:
     """The owners are told where the broker tells any: the embedded one does not."""
-    is_owned = any(own.owner for own in partitions)
+    is_owned = any(partition.owner for partition in partitions)
     columns = [words("topic"), *numbers("partition", "begin", "end", "read to", "lag")]
     return table(
         "Topics",
         [*columns, name("read by")] if is_owned else columns,
-        ((*own[:4], positions.get(own[:2]), own.lag, *([own.owner or None] if is_owned else [])) for own in partitions),
+        (
+            (
+                *partition[:4],
+                positions.get(partition[:2]),
+                partition.lag,
+                *([partition.owner or None] if is_owned else []),
+            )
+            for partition in partitions
+        ),
     )
 
 
@@ -113,7 +121,7 @@ def _of_ledgers(ledgers: Sequence[LedgerSummary]) -> Iterator[Table]:
     yield table(
         "Ledgers",
         (*numbers("partition", "journal offset", "waiting"), words("event time")),
-        ((own.partition, own.offset, own.waiting_events, moment(own.watermark_ms)) for own in ledgers),
+        ((ledger.partition, ledger.offset, ledger.waiting_events, moment(ledger.watermark_ms)) for ledger in ledgers),
     )
     yield _programs(ledgers)
     if rounds := _by_program(ledgers, lambda program: program.rounds):
@@ -140,8 +148,8 @@ def _programs(ledgers: Iterable[LedgerSummary]) -> Table:
         "Programs",
         (name("program"), *versions, *numbers("steps", "open recourses")),
         (
-            (program, short(model), spec[:SPEC_CHARACTERS], *own)
-            for (program, model, spec), own in sorted(counts.items())
+            (program, short(model), spec[:SPEC_CHARACTERS], *figures)
+            for (program, model, spec), figures in sorted(counts.items())
         ),
     )
 
@@ -151,8 +159,8 @@ def _by_program(ledgers: Iterable[LedgerSummary], part: Callable[[ProgramSummary
     parts: defaultdict[str, list[T]] = defaultdict(list)
     for ledger in ledgers:
         for program in ledger.programs:
-            if (own := part(program)) is not None:
-                parts[program.program].append(own)
+            if (found := part(program)) is not None:
+                parts[program.program].append(found)
     return dict(sorted(parts.items()))
 
 
@@ -162,8 +170,8 @@ def _rounds(rounds: Mapping[str, Sequence[RoundsSummary]]) -> Table:
         "Rounds",
         (name("program"), *numbers("waiting", "open promises"), words("last round"), words("next round")),
         (
-            (program, own.waiting, own.open_promises, minute(own.last_end_ms), minute(own.next_end_ms))
-            for program, (*_, own) in rounds.items()
+            (program, summary.waiting, summary.open_promises, minute(summary.last_end_ms), minute(summary.next_end_ms))
+            for program, (*_, summary) in rounds.items()
         ),
     )
 
@@ -194,20 +202,20 @@ def _rewards(parts: Mapping[str, Sequence[RewardsSummary]]) -> Iterator[Table]:
     """
     from ...engine.rewards.summary import joined
 
-    def row(program: str, own: RewardsSummary) -> Row:
-        outcomes, predicted, observed = own.totals
+    def row(program: str, summary: RewardsSummary) -> Row:
+        outcomes, predicted, observed = summary.totals
         means = (predicted / outcomes, observed / outcomes) if outcomes else (None, None)
-        count = outcomes if outcomes or not own.early else f"{own.early:,} early"
-        return (program, count, *means, own.calibration_error, own.drifts, day(own.drift_ms))
+        count = outcomes if outcomes or not summary.early else f"{summary.early:,} early"
+        return (program, count, *means, summary.calibration_error, summary.drifts, day(summary.drift_ms))
 
-    rewards = {program: joined(own) for program, own in parts.items()}
+    rewards = {program: joined(summary) for program, summary in parts.items()}
     means = numbers("predicted", "observed", "error", form=".3f")
     columns = (name("program"), *numbers("outcomes"), *means, *numbers("drifts"), words("last drift"))
-    yield table("Rewards", columns, (row(program, own) for program, own in rewards.items()))
+    yield table("Rewards", columns, (row(program, summary) for program, summary in rewards.items()))
     unexpected = [
         (program, one.feature, one.omega, one.omega_sd, one.difficulty)
-        for program, own in rewards.items()
-        for one in own.features
+        for program, summary in rewards.items()
+        for one in summary.features
         if one.is_unexpected
     ]
     if unexpected:

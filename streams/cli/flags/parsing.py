@@ -62,7 +62,9 @@ def parse_settings(settings: type[S], prog: str, description: str, args: Sequenc
     """The settings from flags and environment, flags first; ``UsageError`` names every wrong one in one line."""
     parser = CommandParser(prog=prog, description=description)
     named = settings.names().items()
-    metavars = {name: own.text for name, field in named for own in field.metadata if isinstance(own, Metavar)}
+    metavars = {
+        name: metadata.text for name, field in named for metadata in field.metadata if isinstance(metadata, Metavar)
+    }
     lists = {name for name, field in named if "tuple" in str(field.annotation) and not settings.has_variables}
     add_argument = partial(_add_argument, metavars, lists)
     source = CliSettingsSource[Any](settings, root_parser=parser, add_argument_method=add_argument)

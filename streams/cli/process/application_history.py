@@ -84,8 +84,8 @@ def _read(history: History, settings: ApplicationSettings, unread: UnreadBatches
     progress = ReadProgress(sum(partition.end - partition.begin for partition in offsets))
 
     def feed(names: Collection[str], only: Collection[int] | None = None) -> None:
-        own = [one for one in offsets if one.topic in names and (only is None or one.partition in only)]
-        for record in unread.seen(records_between(options, own, progress.add)):
+        spans = [span for span in offsets if span.topic in names and (only is None or span.partition in only)]
+        for record in unread.seen(records_between(options, spans, progress.add)):
             history.feed(record)
 
     feed(topics.outputs)
@@ -93,8 +93,8 @@ def _read(history: History, settings: ApplicationSettings, unread: UnreadBatches
     feed({topics.journal}, certain)
     feed(topics.inputs)
     named = history.journal_partitions
-    journal = (one for one in offsets if one.topic == topics.journal)
-    return beginnings(options, (one for one in journal if not named or one.partition in named))
+    journal = (span for span in offsets if span.topic == topics.journal)
+    return beginnings(options, (span for span in journal if not named or span.partition in named))
 
 
 def _nothing(settings: ApplicationSettings) -> str:

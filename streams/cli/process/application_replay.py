@@ -40,12 +40,12 @@ def replayed(
     """
     journal = partition_offsets(options, [topics.journal])
     shard = shard_of(application, program.spec.shards)
-    own = journal[partition_of(journal_key(program.name, shard), len(journal))]
-    progress = ReadProgress(2 * (own.end - own.begin))
-    forged = read_forged(records_between(options, [own], progress.add)).get(own.partition)
+    span = journal[partition_of(journal_key(program.name, shard), len(journal))]
+    progress = ReadProgress(2 * (span.end - span.begin))
+    forged = read_forged(records_between(options, [span], progress.add)).get(span.partition)
     with TemporaryDirectory(prefix="onward-replay-") as folder:
-        partition = TopicPartition(own.topic, own.partition)
+        partition = TopicPartition(span.topic, span.partition)
         with closing(JournalReplay(program, topics, partition, Path(folder), forged)) as replay:
-            for record in records_between(options, [own], progress.add):
+            for record in records_between(options, [span], progress.add):
                 yield from replay.feed(record)
             yield from replay.rest()

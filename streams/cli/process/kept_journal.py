@@ -23,28 +23,28 @@ class KeptJournal:
     def __init__(self, options: KafkaOptions, topic: str, archive: Archive | None = None) -> None:
         self._options, self._topic, self._archive = options, topic, archive
         on_topic = partition_offsets(options, [topic])
-        self.partitions = on_topic if archive is None else [_with_archived(own, archive) for own in on_topic]
-        self.cut = {own.partition: own.begin for own in on_topic}
+        self.partitions = on_topic if archive is None else [_with_archived(span, archive) for span in on_topic]
+        self.cut = {span.partition: span.begin for span in on_topic}
         """The offset at which the topic begins, by partition."""
 
     def records(self, partitions: Iterable[PartitionOffsets], on_read: Callable[[int], None]) -> Iterator[Record]:
         """The records from ``begin`` to ``end``; ``on_read`` is called with the count of each read."""
-        ahead = {own.partition: own for own in partitions}
+        ahead = {span.partition: span for span in partitions}
         # Workers archive and cut meanwhile: what was on the topic at first may be in the archive alone by now.
         while self._archive is not None and (cut := self._cut(ahead)):
             for partition, begin in cut.items():
-                own = ahead[partition]
+                span = ahead[partition]
                 with archive_errors():
-                    for record in archived_records(self._archive, _journal(own), own.begin, begin):
+                    for record in archived_records(self._archive, _journal(span), span.begin, begin):
                         on_read(1)
                         yield record
-                ahead[partition] = own._replace(begin=begin)
+                ahead[partition] = span._replace(begin=begin)
         yield from records_between(self._options, ahead.values(), on_read)
 
     def _cut(self, ahead: dict[int, PartitionOffsets]) -> dict[int, int]:
         """By partition, the offset up to which the topic does not hold what is to be read."""
-        begins = {own.partition: own.begin for own in partition_offsets(self._options, [self._topic])}
-        ends = {partition: min(begins[partition], own.end) for partition, own in ahead.items()}
+        begins = {span.partition: span.begin for span in partition_offsets(self._options, [self._topic])}
+        ends = {partition: min(begins[partition], span.end) for partition, span in ahead.items()}
         return {partition: end for partition, end in ends.items() if end > ahead[partition].begin}
 
 
@@ -57,17 +57,17 @@ def archive_errors() -> Iterator[None]:
         raise UsageError(f"--archive: {error}") from error
 
 
-def _with_archived(own: PartitionOffsets, archive: Archive) -> PartitionOffsets:
+def _with_archived(span: PartitionOffsets, archive: Archive) -> PartitionOffsets:
     with archive_errors():
-        begin = begin_of_archived(archive, _journal(own), own.begin)
-        if begin and archive.holds_others(_journal(own)):
+        begin = begin_of_archived(archive, _journal(span), span.begin)
+        if begin and archive.holds_others(_journal(span)):
             raise UsageError(
                 "--archive has files that are not sealed: leave out --archive-key-command"
                 if archive.is_sealed
                 else "--archive has files that are sealed: give --archive-key-command"
             )
-        return own._replace(begin=begin)
+        return span._replace(begin=begin)
 
 
-def _journal(own: PartitionOffsets) -> TopicPartition:
-    return TopicPartition(own.topic, own.partition)
+def _journal(span: PartitionOffsets) -> TopicPartition:
+    return TopicPartition(span.topic, span.partition)

@@ -32,14 +32,16 @@ class LedgerSources(NamedTuple):
     snapshots: str | None
     archive: Archive | None
 
-    def kept(self, own: PartitionOffsets) -> list[KeptLedger]:
+    def kept(self, span: PartitionOffsets) -> list[KeptLedger]:
         """The ledgers of a journal partition that stand in what is kept of it, oldest first; raise ``UsageError``."""
-        journal, kept = TopicPartition(own.topic, own.partition), list[KeptLedger]()
+        journal, kept = TopicPartition(span.topic, span.partition), list[KeptLedger]()
         if self.archive is not None:
             kept += kept_checkpoints(self.archive, journal)
         if self.snapshots is not None:
             kept += kept_snapshots(self.snapshots, journal)
-        return sorted((one for one in kept if own.begin <= one.offset <= own.end), key=lambda one: one.offset)
+        return sorted(
+            (ledger for ledger in kept if span.begin <= ledger.offset <= span.end), key=lambda ledger: ledger.offset
+        )
 
 
 class CutPartition(NamedTuple):
@@ -59,7 +61,8 @@ class ReplayedJournal:
         self._journal, self._begins = journal, begins
         self._first_ms: dict[int, int] = {}
         self.partitions = [
-            own._replace(begin=begins[own.partition].offset) if own.partition in begins else own for own in partitions
+            span._replace(begin=begins[span.partition].offset) if span.partition in begins else span
+            for span in partitions
         ]
 
     def records(self, on_read: Callable[[int], None]) -> Iterator[Record]:
@@ -85,27 +88,27 @@ def replay_begins(
     where the program cannot be the one that the ledger was written with.
     """
     begins: dict[int, ReplayBegin] = {}
-    for own in partitions:
-        if not own.begin:
+    for span in partitions:
+        if not span.begin:
             continue
-        ledger = folder / f"{own.partition}.sqlite"
-        kept = fetch_first_good(sources.kept(own), ledger)
+        ledger = folder / f"{span.partition}.sqlite"
+        kept = fetch_first_good(sources.kept(span), ledger)
         if kept is None:
-            raise _cut(own, sources)
+            raise _cut(span, sources)
         drop_other_programs(ledger, given.name)
-        journal = TopicPartition(own.topic, own.partition)
+        journal = TopicPartition(span.topic, span.partition)
         try:
             specs = specs_of_ledger(ledger, journal, given, topics)
         except LedgerError as error:
             raise UsageError(str(error).replace(f"ledger {ledger}", kept.name)) from error
-        begins[own.partition] = ReplayBegin(kept.offset, specs)
+        begins[span.partition] = ReplayBegin(kept.offset, specs)
     return begins
 
 
-def _cut(own: PartitionOffsets, sources: LedgerSources) -> JournalCutError:
+def _cut(span: PartitionOffsets, sources: LedgerSources) -> JournalCutError:
     where = "" if sources.archive is None else " on the topic and in what can be read of the archive"
     tried = sources.snapshots is not None or sources.archive is not None
     return JournalCutError(
-        f"{own.topic} partition {own.partition} is kept from offset {own.begin} on{where}, and no good ledger stands "
-        f"there: give {'other ' if tried else ''}--snapshots or --archive, if workers have them"
+        f"{span.topic} partition {span.partition} is kept from offset {span.begin} on{where}, and no good ledger "
+        f"stands there: give {'other ' if tried else ''}--snapshots or --archive, if workers have them"
     )

@@ -47,18 +47,18 @@ def read_spec_history(
     Where ``begins`` has a ledger of that journal partition, it is read from there on.
     """
     history, journal = SpecHistory(program), KeptJournal(options, topics.journal, archive)
-    own = [journal.partitions[partition_of(journal_key(program, 0), len(journal.partitions))]]
-    if (begin := begins.get(own[0].partition)) is not None:
+    spans = [journal.partitions[partition_of(journal_key(program, 0), len(journal.partitions))]]
+    if (begin := begins.get(spans[0].partition)) is not None:
         history.begin_at(begin.specs)
-        own = [own[0]._replace(begin=begin.offset)]
-    progress = ReadProgress(2 * sum(one.end - one.begin for one in own))
-    forged = read_forged(journal.records(own, progress.add))
-    for record in journal.records(own, progress.add):
+        spans = [spans[0]._replace(begin=begin.offset)]
+    progress = ReadProgress(2 * sum(span.end - span.begin for span in spans))
+    forged = read_forged(journal.records(spans, progress.add))
+    for record in journal.records(spans, progress.add):
         if record.offset not in forged[record.partition].refused:
             history.feed_journal(record)
     ahead = [
-        one._replace(begin=max(one.begin, history.read.get(TopicPartition(one.topic, one.partition), -1) + 1))
-        for one in partition_offsets(options, [topics.specs])
+        span._replace(begin=max(span.begin, history.read.get(TopicPartition(span.topic, span.partition), -1) + 1))
+        for span in partition_offsets(options, [topics.specs])
     ]
     for record in records_between(options, ahead, lambda _: None):
         history.feed_announced(record)

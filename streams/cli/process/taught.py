@@ -29,5 +29,5 @@ def preference_updates(
 
 
 def _changed(taught: PreferenceUpdate, program: Program) -> Shares:
-    each = zip(program.preference_names, taught.before.tolist(), taught.after.tolist(), strict=True)
-    return {name: (before, after) for name, before, after in each if before != after}
+    values = zip(program.preference_names, taught.before.tolist(), taught.after.tolist(), strict=True)
+    return {name: (before, after) for name, before, after in values if before != after}
