@@ -52,11 +52,11 @@ class compiled(Generic[P, R]):
     def _with_others_compiled(self) -> Any:
         """The function, with machine code in place of the compiled functions of its file that it calls."""
         function: Any = self.__wrapped__
-        own = function.__globals__
-        seen = dict(own)
+        names = function.__globals__
+        seen = dict(names)
         for name in function.__code__.co_names:
-            other = own.get(name)
-            if isinstance(other, compiled) and other.__wrapped__.__globals__ is own:
+            other = names.get(name)
+            if isinstance(other, compiled) and other.__wrapped__.__globals__ is names:
                 other.machine = seen[name] = other.machine or other._compile()
         return FunctionType(function.__code__, seen, function.__name__, function.__defaults__)
 

@@ -123,17 +123,19 @@ class Consequences:
 
     def __init__(self, links: Sequence[Link], encoding: Encoding) -> None:
         self.links = _ordered(links)
-        numbers = sorted({each for link in self.links for each in (link.child, *link.parents)})
+        numbers = sorted({feature for link in self.links for feature in (link.child, *link.parents)})
         place = {feature: number for number, feature in enumerate(numbers)}
         self.features: Indices = np.array(numbers, dtype=np.intp)
         """The numbers (K,) of the features that follow others, or that others follow."""
         self.followers: Indices = np.array([link.child for link in self.links], dtype=np.intp)
         """The numbers of those that follow others, in the order of the graph."""
         self._column = encoding.column[self.features]
-        self._low, self._scale = (each[self._column, np.newaxis] for each in (encoding.low, encoding.scale))
+        self._low, self._scale = (values[self._column, np.newaxis] for values in (encoding.low, encoding.scale))
         self._unit = 10.0 ** np.maximum(np.array(encoding.digits)[self.features], 0)[:, np.newaxis]
         self._levels = list(_levels(self.links, place, self._unit))
-        moving = {each for link in self.links for each in (*link.parents, *([link.child] if link.formula else []))}
+        moving = {
+            feature for link in self.links for feature in (*link.parents, *([link.child] if link.formula else []))
+        }
         self._moving = encoding.column[sorted(moving)]
         self._computed = [place[link.child] for link in self.links if link.formula is not None]
         self._child = np.array([place[link.child] for link in self.links], dtype=np.intp)
@@ -142,25 +144,25 @@ class Consequences:
         self.varies = bool(varying)
         """Whether people differ in what follows."""
 
-    def after(self, told: Array, people: Array) -> Array:
-        """The states (R, D) of people (R, D) who move the columns in which ``told`` (R, D) differs to what it says."""
-        rows = self._moved(told, people)
-        if len(rows) < len(told):
-            states = told.copy()
+    def after(self, targets: Array, people: Array) -> Array:
+        """The states (R, D) of people (R, D) who move the columns in which ``targets`` (R, D) differ."""
+        rows = self._moved(targets, people)
+        if len(rows) < len(targets):
+            states = targets.copy()
             if len(rows):
-                states[rows] = self.after(told[rows], people[rows])
+                states[rows] = self.after(targets[rows], people[rows])
             return states
-        own, values = self._raw(people), self._raw(told)
-        acted = told.T[self._column] != people.T[self._column]
+        own, values = self._raw(people), self._raw(targets)
+        acted = targets.T[self._column] != people.T[self._column]
         self._carry(own, values, acted, self._levels_of(people))
-        return self._encoded(told, own, values, ~acted)
+        return self._encoded(targets, own, values, ~acted)
 
     def actions(self, states: Array, people: Array) -> Array:
         """The rows (R, D) of people (R, D) who change alone what they do to be in the ``states`` (R, D)."""
         own, values = self._raw(people), self._raw(states)
         return self._acted(states, people, own, self._done(own, values, self._levels_of(people)))
 
-    def told(self, states: Array, people: Array) -> Mask:
+    def stated_changes(self, states: Array, people: Array) -> Mask:
         """Which columns of ``states`` (R, D) differ from people's (R, D) by something that they do, (R, D)."""
         return np.asarray(self.actions(states, people) != people)
 
@@ -282,12 +284,12 @@ class _Level(NamedTuple):
         if not self.strata:
             return self
         shape = (*self.parents.shape, len(people))
-        slopes, deviations = (np.broadcast_to(each, shape).copy() for each in (self.slopes, self.deviations))
+        slopes, deviations = (np.broadcast_to(values, shape).copy() for values in (self.slopes, self.deviations))
         for row, strata in self.strata:
             group, p = strata.of(people), strata.slopes.shape[1]
-            own = np.flatnonzero(group < len(strata.rows))
-            slopes[row, :p, own] = strata.slopes[group[own]]
-            deviations[row, :p, own] = strata.deviations[group[own]]
+            members = np.flatnonzero(group < len(strata.rows))
+            slopes[row, :p, members] = strata.slopes[group[members]]
+            deviations[row, :p, members] = strata.deviations[group[members]]
         return self._replace(slopes=slopes, deviations=deviations)
 
     def follows(self, own: Array, values: Array) -> Array:
@@ -303,7 +305,7 @@ class _Level(NamedTuple):
         moved = (values[parents] != own[parents]).any(axis=0)
         total = np.zeros((1, own.shape[1]))
         if moved.any():
-            before, after = (formula([each[parent, moved] for parent in parents]) for each in (own, values))
+            before, after = (formula([raw[parent, moved] for parent in parents]) for raw in (own, values))
             total[0, moved] = after - before
         return total
 
@@ -318,8 +320,11 @@ def _levels(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> Ite
     for link in links:
         depth[link.child] = 1 + max(depth.get(parent, 0) for parent in link.parents)
     for level in sorted(set(depth.values())):
-        own = [link for link in links if depth[link.child] == level]
-        groups = [[link for link in own if link.formula is None], *([link] for link in own if link.formula is not None)]
+        of_level = [link for link in links if depth[link.child] == level]
+        groups = [
+            [link for link in of_level if link.formula is None],
+            *([link] for link in of_level if link.formula is not None),
+        ]
         yield from (_level(group, place, unit) for group in groups if group)
 
 
@@ -331,11 +336,11 @@ def _level(links: Sequence[Link], place: Mapping[int, int], unit: Array) -> _Lev
         parents[row, : len(link.parents)] = [place[parent] for parent in link.parents]
         numbers[0, row, : len(link.slopes), 0], numbers[1, row, : len(link.slopes), 0] = link.slopes, link.deviations
     lowest, highest = np.array([link.stops for link in links]).T[:, :, np.newaxis]
-    own = unit[child]
+    units = unit[child]
     # To whole digits within the bounds.
-    lowest, highest = np.ceil(lowest * own - ROUNDING) / own, np.floor(highest * own + ROUNDING) / own
+    lowest, highest = np.ceil(lowest * units - ROUNDING) / units, np.floor(highest * units + ROUNDING) / units
     strata = [(row, link.strata) for row, link in enumerate(links) if link.strata is not None]
-    return _Level(child, parents, numbers[0], numbers[1], own, lowest, highest, links[0].formula, strata)
+    return _Level(child, parents, numbers[0], numbers[1], units, lowest, highest, links[0].formula, strata)
 
 
 def _varies(link: Link) -> bool:

@@ -37,14 +37,14 @@ class Floor(NamedTuple):
 
     def least_odds(self, people: Array) -> Array:
         """The log odds of the wanted outcome that an option of each of encoded people (n, D) must reach, (n,)."""
-        own = self.improvement(people, people).tolist()
-        return np.array([scalar_logit(max(self.least_help, chance + self.least_gain)) for chance in own])
+        chances = self.improvement(people, people).tolist()
+        return np.array([scalar_logit(max(self.least_help, chance + self.least_gain)) for chance in chances])
 
-    def reached(self, targets: Array, people: Array, whose: Indices) -> Mask:
+    def reached(self, targets: Array, people: Array, owner: Indices) -> Mask:
         """Which targets (P, D) of people (n, D), by their numbers (P,), reach those, (P,)."""
-        own, number = np.unique(whose, return_inverse=True)
-        log_odds = self.improvement.log_odds(targets, people[whose])
-        return self.passed(log_odds, self.least_odds(people[own])[number], targets, people[whose])
+        distinct, number = np.unique(owner, return_inverse=True)
+        log_odds = self.improvement.log_odds(targets, people[owner])
+        return self.passed(log_odds, self.least_odds(people[distinct])[number], targets, people[owner])
 
     def passed(self, log_odds: Array, least: Array, targets: Array, people: Array) -> Mask:
         """Which targets (P, D) of people (P, D) are not below it, (P,), by their log odds and ``least_odds``, (P,)."""
@@ -95,21 +95,21 @@ class Objective(NamedTuple):
         """Whether targets (n, D) of a person (D,) are not below the floor, (n,)."""
         return self.worth_of_pairs(targets, person[np.newaxis], np.zeros(len(targets), dtype=np.intp))
 
-    def worth_of_pairs(self, targets: Array, people: Array, whose: Indices) -> Mask:
+    def worth_of_pairs(self, targets: Array, people: Array, owner: Indices) -> Mask:
         """The same of targets (P, D), each of one of the people (n, D) by its number, (P,)."""
         if self.floor is None or not len(targets):
             return np.ones(len(targets), dtype=np.bool_)
-        return self.floor.reached(targets, people, whose)
+        return self.floor.reached(targets, people, owner)
 
-    def costs(self, targets: Array, people: Array, whose: Indices) -> Array:
-        """The costs (P,) of targets (P, D) for the people ``whose`` (P,) of (n, D)."""
-        return self.cost.of_targets(self.acted(targets, people[whose]), people, whose)
+    def costs(self, targets: Array, people: Array, owner: Indices) -> Array:
+        """The costs (P,) of targets (P, D) for the people ``owner`` (P,) of (n, D)."""
+        return self.cost.of_targets(self.acted(targets, people[owner]), people, owner)
 
-    def costs_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """The costs (P,) of the targets ``which`` (P,) of (M, D) for the people ``whose`` (P,) of (n, D)."""
+    def costs_of_pairs(self, targets: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """The costs (P,) of the targets ``index`` (P,) of (M, D) for the people ``owner`` (P,) of (n, D)."""
         if self.consequences is None:
-            return self.cost.of_pairs(targets, people, which, whose)
-        return self.costs(targets[which], people, whose)
+            return self.cost.of_pairs(targets, people, index, owner)
+        return self.costs(targets[index], people, owner)
 
     def acted(self, targets: Array, people: Array) -> Array:
         """What people (P, D) do themselves to be as their targets (P, D) say: rows that change this alone, (P, D)."""
@@ -119,15 +119,15 @@ class Objective(NamedTuple):
         """The logarithm of that probability, of any shape, from the log odds that it helps, and the cost."""
         return -np.logaddexp(0.0, -log_odds) - self.nu * cost
 
-    def loss_of_pairs(self, targets: Array, people: Array, which: Indices, whose: Indices) -> Array:
+    def loss_of_pairs(self, targets: Array, people: Array, index: Indices, owner: Indices) -> Array:
         """The loss of each pair, (P,): the cost, or the negative value. The best options have the least.
 
-        The pairs are the targets ``which`` (P,) of (M, D), for the people ``whose`` (P,) of (n, D).
+        The pairs are the targets ``index`` (P,) of (M, D), for the people ``owner`` (P,) of (n, D).
         """
-        cost = self.costs_of_pairs(targets, people, which, whose)
+        cost = self.costs_of_pairs(targets, people, index, owner)
         if self.improvement is None or not self.aims:
             return cost
-        return -self.value(self.improvement.log_odds(targets[which], people[whose]), cost)
+        return -self.value(self.improvement.log_odds(targets[index], people[owner]), cost)
 
     def shortfall(self, targets: Array, person: Array) -> Array:
         """By how much targets (n, D) of a person (D,) are worse than their costs, as they may not help, (n,).
@@ -142,7 +142,7 @@ class Objective(NamedTuple):
     def options(
         self,
         people: Array,
-        whose: Indices,
+        owner: Indices,
         arm: Indices,
         points: Array,
         point: Indices,
@@ -151,26 +151,26 @@ class Objective(NamedTuple):
     ) -> OptionBatch:
         """The options of n people (n, D) with all that is expected of them, from what a generator proposes.
 
-        ``whose`` (P,), which ascends, ``arm`` (P,), ``points`` (M, D) and ``point`` (P,) are those of ``Proposals``.
+        ``owner`` (P,), which ascends, ``arm`` (P,), ``points`` (M, D) and ``point`` (P,) are those of ``Proposals``.
         ``feature_of`` (D,) is the feature of each column. Execution probabilities are those of ``predict``, or follow
         from the cost.
         """
-        samples, acts, does, which = None, None, points, point
+        samples, acts, does, rows = None, None, points, point
         if self.consequences is not None:
-            does, which = self.acted(points[point], people[whose]), np.arange(len(point))
-            acts = does != people[whose]
+            does, rows = self.acted(points[point], people[owner]), np.arange(len(point))
+            acts = does != people[owner]
         if isinstance(self.cost, SampledCost):
-            samples = CostSamples(self.cost.shifts(does, people, which, whose), self.cost, self.nu)
+            samples = CostSamples(self.cost.shifts(does, people, rows, owner), self.cost, self.nu)
             cost = self.cost.mean(samples.costs)
         else:
-            cost = self.cost.of_pairs(does, people, which, whose)
+            cost = self.cost.of_pairs(does, people, rows, owner)
         if predict is not None:
-            execution = predict(people[whose], does[which])
+            execution = predict(people[owner], does[rows])
         elif samples is not None:
             execution = samples.execution.mean(axis=1)
         else:
             execution = execution_probability(cost, self.nu)
-        ends = np.searchsorted(whose, np.arange(len(people) + 1))
+        ends = np.searchsorted(owner, np.arange(len(people) + 1))
         outlook = self.outlook(people, points[point], ends, execution, feature_of)
         return OptionBatch(people, ends[:-1], ends[1:], arm, points, point, cost, execution, outlook, samples, acts)
 
@@ -185,16 +185,16 @@ class Objective(NamedTuple):
         if self.improvement is None or not self.looks_ahead:
             return None
         features = int(feature_of[-1]) + 1
-        whose = np.repeat(np.arange(len(people)), np.diff(ends))
-        own, does = people[whose], self.acted(targets, people[whose])
+        option_owner = np.repeat(np.arange(len(people)), np.diff(ends))
+        own, does = people[option_owner], self.acted(targets, people[option_owner])
         shift = np.abs(does - own) @ (feature_of[:, np.newaxis] == np.arange(features))
         option, feature = np.nonzero(shift)
         # What follows from a change belongs to the feature that is changed.
-        told = targets if self.consequences is None else np.where(does != own, targets, own)
-        without = np.where(feature_of == feature[:, np.newaxis], own[option], told[option])
+        stated = targets if self.consequences is None else np.where(does != own, targets, own)
+        without = np.where(feature_of == feature[:, np.newaxis], own[option], stated[option])
         if self.consequences is not None:
             without = self.consequences.after(without, own[option])
-        rows, owner = np.concatenate([targets, without]), np.concatenate([whose, whose[option]])
+        rows, owner = np.concatenate([targets, without]), np.concatenate([option_owner, option_owner[option]])
         log_odds = self._log_odds(people, rows, owner)
         effects = np.zeros_like(shift)
         effects[option, feature] = log_odds[option] - log_odds[len(targets) :]
@@ -203,7 +203,7 @@ class Objective(NamedTuple):
         effort = assumed_effort(execution)
         return Outlook(log_odds[: len(targets)], effects, share * effort[:, np.newaxis])
 
-    def helps(self, batch: OptionBatch, options: Sequence[int], whose: Sequence[int]) -> list[float]:
+    def helps(self, batch: OptionBatch, options: Sequence[int], owner: Sequence[int]) -> list[float]:
         """The probabilities that options of a batch help once carried out, by their indices and the rows of people.
 
         They are the same with an outlook and without.
@@ -211,15 +211,15 @@ class Objective(NamedTuple):
         if batch.outlook is not None:
             return [batch.outlook.probability(option) for option in options]
         assert self.improvement is not None, "without an improvement nothing is expected"
-        log_odds = self.improvement.log_odds(batch.points[batch.point[options]], batch.people[whose])
+        log_odds = self.improvement.log_odds(batch.points[batch.point[options]], batch.people[owner])
         return [scalar_sigmoid(odds) for odds in log_odds.tolist()]
 
     def deviations_of_help(
-        self, batch: OptionBatch, options: Sequence[int], whose: Sequence[int]
+        self, batch: OptionBatch, options: Sequence[int], owner: Sequence[int]
     ) -> list[float] | None:
         """The standard deviations of their log odds, of options as in ``helps``; None where nothing tells them."""
         assert self.improvement is not None, "without an improvement nothing is expected"
-        found = self.improvement.deviation(batch.points[batch.point[options]], batch.people[whose])
+        found = self.improvement.deviation(batch.points[batch.point[options]], batch.people[owner])
         return None if found is None else found.tolist()
 
     def _log_odds(self, people: Array, rows: Array, owner: Indices) -> Array:

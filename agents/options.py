@@ -131,11 +131,11 @@ class Options(NamedTuple):
         Those may that help about as probably by another main change. Where nothing is expected of options, or none is
         known to help more than to stay, these are all others.
         """
-        own = self.arm == arm
-        others = ~own
+        same_arm = self.arm == arm
+        others = ~same_arm
         if self.outlook is not None and self.outlook.effects.any() and others.any():
             helps, main = -np.logaddexp(0.0, -self.outlook.log_odds), self.outlook.effects.argmax(axis=1)
-            others &= (helps >= helps[own] + LEAST_HELP) & (main != main[own])
+            others &= (helps >= helps[same_arm] + LEAST_HELP) & (main != main[same_arm])
         return np.asarray(others)
 
     def apart_from(self, arms: Sequence[int]) -> Mask:
@@ -180,17 +180,17 @@ class OptionBatch(NamedTuple):
     def of(self, person: int) -> Options:
         """The options of one person."""
         people, first, last, arm, points, point, _, execution, outlook, samples, acts = self
-        own = slice(first[person], last[person])
-        arms, expected = arm[own], None if outlook is None else outlook.at(own)
-        sampled, execution = None if samples is None else samples.at(own), execution[own]
+        span = slice(first[person], last[person])
+        arms, expected = arm[span], None if outlook is None else outlook.at(span)
+        sampled, execution = None if samples is None else samples.at(span), execution[span]
         if sampled is not None and sampled.is_learned:
             execution = sampled.execution.mean(axis=1)
-        does = None if acts is None else acts[own]
+        does = None if acts is None else acts[span]
         fields = (
             people[person],
             arms,
             points,
-            arms if point is arm else point[own],
+            arms if point is arm else point[span],
             execution,
             expected,
             sampled,

@@ -111,7 +111,7 @@ def _parameters_of(method: type[Any]) -> Mapping[str, Parameter]:
 
 def _declared(hint: Any, default: Any) -> Parameter | None:
     """The parameter of a type hint; None where it declares none."""
-    interval = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Interval)), None)
+    interval = next((entry for entry in getattr(hint, "__metadata__", ()) if isinstance(entry, Interval)), None)
     words = tuple(_literals(hint)) if interval is not None or get_origin(hint) is Literal else ()
     return Parameter(default, interval, words) if interval is not None or words else None
 

@@ -55,8 +55,8 @@ def together(scores: Sequence[Score]) -> Scores:
     all are of it.
     """
     kinds = {type(score) for score in scores}
-    if len(kinds) == 1 and (own := getattr(kinds.pop(), "together", None)):
-        several: Scores = own(scores)
+    if len(kinds) == 1 and (joined := getattr(kinds.pop(), "together", None)):
+        several: Scores = joined(scores)
         return several
     return lambda X: np.stack([score(X) for score in scores], axis=1)
 

@@ -126,8 +126,8 @@ class SoftActorCritic:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue where one of the same sizes stood."""
-        for own, saved in zip(self._parameters(), state["parameters"], strict=True):
-            own.data.copy_(saved)
+        for parameter, saved in zip(self._parameters(), state["parameters"], strict=True):
+            parameter.data.copy_(saved)
         for optimizer, saved in zip(self._optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
         self._memory, self._stored = state["memory"], state["stored"]

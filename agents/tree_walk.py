@@ -326,11 +326,11 @@ def add_boxes(boxes: Boxes, walk: Walk, total: Array) -> None:
                     word, threshold = np.uint64(walk.words[node]), walk.threshold[node]
                     column = (word >> COLUMN) & columns
                     feature = feature_of[column]
-                    own = boxes.axis[b, feature] if feature < none else -1
-                    if own < 0:
+                    moving = boxes.axis[b, feature] if feature < none else -1
+                    if moving < 0:
                         is_left = boxes.rows[owner, column] <= threshold
                     else:
-                        along = np.uint64(own)
+                        along = np.uint64(moving)
                         low, high = here[ZERO, along], here[ONE, along] - ONE
                         is_left = values[owner, feature, low] <= threshold
                         if (values[owner, feature, high] <= threshold) != is_left:
@@ -342,9 +342,9 @@ def add_boxes(boxes: Boxes, walk: Walk, total: Array) -> None:
                                     high = middle
                             nodes[parts, ZERO] = node + (word >> far if is_left else ONE)
                             nodes[parts, ONE] = word & (RIGHT_ENDS if is_left else LEFT_ENDS)
-                            for each in range(axes):
-                                waiting[parts, ZERO, each] = here[ZERO, each]
-                                waiting[parts, ONE, each] = here[ONE, each]
+                            for number in range(axes):
+                                waiting[parts, ZERO, number] = here[ZERO, number]
+                                waiting[parts, ONE, number] = here[ONE, number]
                             waiting[parts, ZERO, along] = here[ONE, along] = high
                             parts += ONE
                     is_leaf = (word & (LEFT_ENDS if is_left else RIGHT_ENDS)) != 0
@@ -354,8 +354,8 @@ def add_boxes(boxes: Boxes, walk: Walk, total: Array) -> None:
                     break
                 parts -= ONE
                 node, is_leaf = nodes[parts, ZERO], nodes[parts, ONE] != 0
-                for each in range(axes):
-                    here[ZERO, each], here[ONE, each] = waiting[parts, ZERO, each], waiting[parts, ONE, each]
+                for number in range(axes):
+                    here[ZERO, number], here[ONE, number] = waiting[parts, ZERO, number], waiting[parts, ONE, number]
             first += points
 
 

@@ -110,7 +110,7 @@ class Splits:
         """The values beyond which a score may be another one, ascending and each once: a row at a value is on its lower
         side."""
         column, threshold = self.trees.nodes[:, 0], self.trees.threshold
-        return tuple([np.unique(threshold[column == each]).astype(np.float64) for each in range(self.columns)])
+        return tuple([np.unique(threshold[column == number]).astype(np.float64) for number in range(self.columns)])
 
     def score(self, boxes: Boxes) -> Array:
         """The scores of the n points of some grids, (n,), bit for bit those of their rows."""
@@ -145,8 +145,8 @@ def joined(sums: Sequence[TreeSum], base: float) -> TreeSum:
     """The trees of several sums one after the other, in one sum with this ``base`` and the logistic link."""
     starts = np.cumsum([0, *(len(one.nodes) for one in sums[:-1])])
     nodes = [one.nodes.copy() for one in sums]
-    for own, start in zip(nodes, starts.tolist(), strict=True):
-        own[own[:, 0] >= 0, 1:] += start
+    for tree, start in zip(nodes, starts.tolist(), strict=True):
+        tree[tree[:, 0] >= 0, 1:] += start
     return TreeSum(
         np.concatenate([one.roots + start for one, start in zip(sums, starts, strict=True)]),
         np.concatenate(nodes),

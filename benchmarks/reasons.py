@@ -199,7 +199,7 @@ def same(contributions: Floats, exact: Floats) -> float:
     """The share of people whose reasons are the same set as the exact ones."""
     barred = np.zeros(FEATURES, dtype=bool)
     pairs = zip(principal_reasons(contributions, barred), principal_reasons(exact, barred), strict=True)
-    return float(np.mean([set(own.told) == set(other.told) for own, other in pairs]))
+    return float(np.mean([set(own.stated) == set(other.stated) for own, other in pairs]))
 
 
 def peers(case: Case) -> Iterator[tuple[str, Explain, bool]]:

@@ -39,7 +39,7 @@ def advice(spec: ProgramSpec, margin: float, none: float, many: float, breaking:
     if none - breaking >= HIGH:
         yield f"to serve more people: {', or '.join(_relaxations(spec, margin)) or WIDER}"
     if many >= HIGH:
-        less = "".join(f", or {each}" for each in _lower_goals(spec, margin))
+        less = "".join(f", or {goal}" for goal in _lower_goals(spec, margin))
         yield f"for options with fewer changes: `constraints: {{max_changes: {FEW_CHANGES}}}`{less}"
 
 

@@ -34,7 +34,7 @@ class _Rows(NamedTuple):
     best have the least ``loss`` (R,).
     """
 
-    whose: Indices
+    owner: Indices
     arm: Indices
     steps: Steps
     score: Array
@@ -101,10 +101,10 @@ class Adapted(ScoringGenerator):
         """The options of encoded people, shape (n, D)."""
         blocks = range(0, len(people), PEOPLE_AT_ONCE)
         made = [self._options(people[start : start + PEOPLE_AT_ONCE]) for start in blocks]
-        whose = np.concatenate([EMPTY, *(rows.whose + start for rows, start in zip(made, blocks, strict=True))])
+        owner = np.concatenate([EMPTY, *(rows.owner + start for rows, start in zip(made, blocks, strict=True))])
         arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
         steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
-        options = Proposals.of(whose, arm, self._grid.moved(people[whose], steps))
+        options = Proposals.of(owner, arm, self._grid.moved(people[owner], steps))
         if not self._objective.aims:
             return options.ordered()
         return self._completed(people, options, lambda others: self._by_cost().propose(others))
@@ -151,16 +151,16 @@ class Adapted(ScoringGenerator):
         """The options of people (n, D), by person, the easiest first."""
         rows = self._smaller(people, self._fewer(people, self._reaching(people)))
         rows = rows.at(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
-        order = np.lexsort((rows.loss, rows.whose))
-        sets = np.column_stack((rows.whose, rows.steps != 0))[order]
+        order = np.lexsort((rows.loss, rows.owner))
+        sets = np.column_stack((rows.owner, rows.steps != 0))[order]
         _, first = np.unique(sets, axis=0, return_index=True)
         options = rows.at(order[np.sort(first)])
         return options.at(self._near_enough(people, options)) if self._objective.aims else options
 
     def _near_enough(self, people: Array, options: _Rows) -> Mask:
         """The options, by person and best first, that cost at most ``DEAREST`` times the person's best."""
-        cost = self._costs(people, options.whose, options.steps)
-        return cost <= DEAREST * cost[np.searchsorted(options.whose, options.whose)]
+        cost = self._costs(people, options.owner, options.steps)
+        return cost <= DEAREST * cost[np.searchsorted(options.owner, options.owner)]
 
     def _reaching(self, people: Array) -> _Rows:
         """Each person's easiest instances that reach the goal as far as the person may follow them."""
@@ -174,20 +174,20 @@ class Adapted(ScoringGenerator):
             chosen = (reaching < ENOUGH)[:, np.newaxis] & (
                 np.arange(start, min(start + AT_ONCE, arms)) < useful[:, np.newaxis]
             )
-            whose, place = np.nonzero(chosen)
-            arm = order[whose, start + place]
-            part = self._scored(people, whose, arm, steps[whose, arm])
+            owner, place = np.nonzero(chosen)
+            arm = order[owner, start + place]
+            part = self._scored(people, owner, arm, steps[owner, arm])
             parts.append(part.at(part.valid))
-            reaching += np.bincount(part.whose[part.valid], minlength=count)
+            reaching += np.bincount(part.owner[part.valid], minlength=count)
         rows = _Rows.joined(parts)
-        rows = rows.at(np.argsort(rows.whose, kind="stable"))
-        rank = np.arange(len(rows.whose)) - np.searchsorted(rows.whose, rows.whose)
+        rows = rows.at(np.argsort(rows.owner, kind="stable"))
+        rank = np.arange(len(rows.owner)) - np.searchsorted(rows.owner, rows.owner)
         return rows.at(rank < ENOUGH)
 
     def _fewer(self, people: Array, rows: _Rows) -> _Rows:
         """Give changes back, one feature of every row at a time, the most expensive first."""
-        for which in self._dearest_first(people, rows):
-            rows, _ = self._replaced(people, rows, which, np.zeros(len(which), dtype=np.int64))
+        for feature in self._dearest_first(people, rows):
+            rows, _ = self._replaced(people, rows, feature, np.zeros(len(feature), dtype=np.int64))
         return rows
 
     def _smaller(self, people: Array, rows: _Rows) -> _Rows:
@@ -196,12 +196,12 @@ class Adapted(ScoringGenerator):
         The category of a one-hot feature has no half way: it stays the instance's.
         """
         changes = int((rows.steps != 0).sum(axis=1).max(initial=0))
-        for which in self._dearest_first(people, rows)[:changes]:
-            too_few = np.zeros(len(which), dtype=np.int64)
+        for feature in self._dearest_first(people, rows)[:changes]:
+            too_few = np.zeros(len(feature), dtype=np.int64)
             for _ in range(HALVINGS):
-                own = rows.steps[np.arange(len(which)), which]
-                half = np.where(self._grid.is_number[which], (too_few + own) // 2, own)
-                rows, taken = self._replaced(people, rows, which, half)
+                steps = rows.steps[np.arange(len(feature)), feature]
+                half = np.where(self._grid.is_number[feature], (too_few + steps) // 2, steps)
+                rows, taken = self._replaced(people, rows, feature, half)
                 too_few = np.where(taken, too_few, half)
         return rows
 
@@ -209,15 +209,15 @@ class Adapted(ScoringGenerator):
         """The features of each of R rows, the most expensive first, (M, R)."""
         costs = np.empty(rows.steps.T.shape)
         for feature in range(len(costs)):
-            costs[feature] = self._costs(people, rows.whose, _only(rows.steps, feature))
+            costs[feature] = self._costs(people, rows.owner, _only(rows.steps, feature))
         return np.argsort(-costs, axis=0, kind="stable")
 
-    def _replaced(self, people: Array, rows: _Rows, which: Indices, by: Steps) -> tuple[_Rows, Mask]:
+    def _replaced(self, people: Array, rows: _Rows, feature: Indices, moved: Steps) -> tuple[_Rows, Mask]:
         """The rows with other steps of one feature each, where the goal is then reached; and where it is."""
         steps = rows.steps.copy()
-        steps[np.arange(len(steps)), which] = by
+        steps[np.arange(len(steps)), feature] = moved
         tried = np.flatnonzero((steps != rows.steps).any(axis=1) & steps.any(axis=1))
-        scored = self._scored(people, rows.whose[tried], rows.arm[tried], steps[tried])
+        scored = self._scored(people, rows.owner[tried], rows.arm[tried], steps[tried])
         taken = np.zeros(len(steps), dtype=np.bool_)
         better = scored.valid & (scored.allowed | ~rows.allowed[tried])
         if self._objective.aims:
@@ -229,23 +229,23 @@ class Adapted(ScoringGenerator):
             field[tried[better]] = new[better]
         return _Rows._make(fields), taken
 
-    def _scored(self, people: Array, whose: Indices, arm: Indices, steps: Steps) -> _Rows:
+    def _scored(self, people: Array, owner: Indices, arm: Indices, steps: Steps) -> _Rows:
         score, goal = self._model()
-        targets = self._grid.moved(people[whose], steps)
+        targets = self._grid.moved(people[owner], steps)
         scores = score(targets)
         allowed = self.space.allowed(targets)
-        loss = self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
+        loss = self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), owner)
         valid = goal.reached(scores)
-        valid[valid] = self._objective.worth_of_pairs(targets[valid], people, whose[valid])
-        return _Rows(whose, arm, steps, scores, loss, allowed, valid)
+        valid[valid] = self._objective.worth_of_pairs(targets[valid], people, owner[valid])
+        return _Rows(owner, arm, steps, scores, loss, allowed, valid)
 
-    def _costs(self, people: Array, whose: Indices, steps: Steps) -> Array:
-        targets = self._grid.moved(people[whose], steps)
-        return self._objective.cost.of_targets(targets, people, whose)
+    def _costs(self, people: Array, owner: Indices, steps: Steps) -> Array:
+        targets = self._grid.moved(people[owner], steps)
+        return self._objective.cost.of_targets(targets, people, owner)
 
-    def _losses(self, people: Array, whose: Indices, steps: Steps) -> Array:
-        targets = self._grid.moved(people[whose], steps)
-        return self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), whose)
+    def _losses(self, people: Array, owner: Indices, steps: Steps) -> Array:
+        targets = self._grid.moved(people[owner], steps)
+        return self._objective.loss_of_pairs(targets, people, np.arange(len(steps)), owner)
 
     def _relaxed(self, space: Space) -> Adapted:
         return type(self)(space, self.arms, self._objective, *self._model())
@@ -255,11 +255,11 @@ class Adapted(ScoringGenerator):
 
         def near(relaxed: Relaxed) -> Steps:
             """The ways to the instances, of which one feature goes farther than the rules allow."""
-            own = self._grid.toward(person, self.arms) * relaxed.factor
+            steps = self._grid.toward(person, self.arms) * relaxed.factor
             farther = relaxed.grid.toward(person, self.arms)
-            whose, which = np.nonzero(own != farther)
-            rows: Steps = own[whose]
-            rows[np.arange(len(rows)), which] = farther[whose, which]
+            example, feature = np.nonzero(steps != farther)
+            rows: Steps = steps[example]
+            rows[np.arange(len(rows)), feature] = farther[example, feature]
             return rows
 
         return smallest_relaxation(self._unserved(person), near)

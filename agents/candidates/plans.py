@@ -54,8 +54,8 @@ class PersonPlans(NamedTuple):
         selected = self.found._replace(
             levels=self.found.levels[plans], order=self.found.order[plans], costs=self.found.costs[plans]
         )
-        own = self.targets[plans], self.arm[plans], self.cost[plans], self.shortfall[plans]
-        return PersonPlans(*own, selected, self.levels)
+        kept = self.targets[plans], self.arm[plans], self.cost[plans], self.shortfall[plans]
+        return PersonPlans(*kept, selected, self.levels)
 
 
 class PlanGenerator(Search):
@@ -99,8 +99,8 @@ class PlanGenerator(Search):
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         planned = [self._best_of_sets(person) for person in people]
-        own = (Proposals.of(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
-        return self._completed(people, Proposals.joined([Proposals.none(people), *own]), super().propose)
+        proposals = (Proposals.of(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
+        return self._completed(people, Proposals.joined([Proposals.none(people), *proposals]), super().propose)
 
     def explain(self, person: Array) -> Explanation:
         """How far the allowed changes lead, and the smallest relaxation of the rules that would help."""
@@ -143,8 +143,8 @@ class PlanGenerator(Search):
         levels, judge = plan_levels(self.space, self._grid, person, self._longest), self._judge
 
         def scored(rows: Indices) -> tuple[Array, Mask]:
-            whose = np.zeros(len(rows), dtype=np.intp)
-            scores, valid = judge.accepts(levels.rows(rows), person[np.newaxis], whose)
+            owner = np.zeros(len(rows), dtype=np.intp)
+            scores, valid = judge.accepts(levels.rows(rows), person[np.newaxis], owner)
             return log_odds(scores), valid
 
         tables, probability = levels.tables(self._objective.cost)
@@ -213,12 +213,12 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
 
 def costs_of_targets(space: Space, cost: Cost, person: Array, targets: Array) -> PlanCosts:
     """The costs of targets (n, D) for a person (D,) under any weights, each by the steps of ``cheapest_steps``."""
-    each = []
+    parts = []
     for target in targets:
         levels, [last] = levels_to(space, person, target[np.newaxis])
         order = _in_order(levels, last, cost)
-        each.append(levels.costs(cost, last[np.newaxis], order[np.newaxis]))
-    return PlanCosts.joined(each)
+        parts.append(levels.costs(cost, last[np.newaxis], order[np.newaxis]))
+    return PlanCosts.joined(parts)
 
 
 def _in_order(levels: PlanLevels, last: Indices, cost: Cost) -> Indices:

@@ -164,8 +164,8 @@ class Search(ScoringGenerator):
 
     def reaching(self, person: Array) -> Array:
         """What is proposed to a person (D,); where nothing is, the target below the floor that helps most, (R, D)."""
-        if (key := person.tobytes()) not in self._lost and len(own := self.propose(person[np.newaxis]).targets):
-            return own
+        if (key := person.tobytes()) not in self._lost and len(targets := self.propose(person[np.newaxis]).targets):
+            return targets
         return self._lost[key].missed
 
     def explain(self, person: Array) -> Explanation:

@@ -48,44 +48,44 @@ class Vetting(NamedTuple):
         proposals = self.generator.propose(people)
         if self.objective.floor is None and self.overshoot is None and self.lasting is None:
             return proposals
-        whose, kept = proposals.people, np.ones(len(proposals.people), dtype=np.bool_)
+        owner, kept = proposals.people, np.ones(len(proposals.people), dtype=np.bool_)
         for start in range(0, len(people), BLOCK):
-            own = slice(*np.searchsorted(whose, [start, start + BLOCK]).tolist())
-            kept[own] = self._sound(people, whose[own], proposals.points[proposals.point[own]])
+            block = slice(*np.searchsorted(owner, [start, start + BLOCK]).tolist())
+            kept[block] = self._sound(people, owner[block], proposals.points[proposals.point[block]])
         for start in range(0, len(people), MANY):
-            own = slice(*np.searchsorted(whose, [start, start + MANY]).tolist())
-            left = own.start + np.flatnonzero(kept[own])
-            kept[left] = self._lasts(whose[left], proposals.points[proposals.point[left]])
+            block = slice(*np.searchsorted(owner, [start, start + MANY]).tolist())
+            left = block.start + np.flatnonzero(kept[block])
+            kept[left] = self._lasts(owner[left], proposals.points[proposals.point[left]])
         return proposals.at(kept)
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
-        whose = np.zeros(len(targets), dtype=np.intp)
-        told = self._sound(person[np.newaxis], whose, targets)
-        told[told] = self._lasts(whose[told], targets[told])
-        return told
+        owner = np.zeros(len(targets), dtype=np.intp)
+        sound = self._sound(person[np.newaxis], owner, targets)
+        sound[sound] = self._lasts(owner[sound], targets[sound])
+        return sound
 
-    def _lasts(self, whose: Indices, targets: Array) -> Mask:
+    def _lasts(self, owner: Indices, targets: Array) -> Mask:
         """Which encoded targets (P, D), of people by their numbers (P,), last, (P,)."""
         if self.lasting is None or not len(targets):
             return np.ones(len(targets), dtype=np.bool_)
-        return self.lasting.kept(targets, whose, self.goal.threshold)
+        return self.lasting.kept(targets, owner, self.goal.threshold)
 
-    def _sound(self, people: Array, whose: Indices, targets: Array) -> Mask:
+    def _sound(self, people: Array, owner: Indices, targets: Array) -> Mask:
         """Which encoded targets (P, D), of people (n, D) by their numbers (P,), are not below the floor, (P,).
 
         Nor are they rejected when the person does more.
         """
-        worth = self.objective.worth_of_pairs(targets, people, whose)
+        worth = self.objective.worth_of_pairs(targets, people, owner)
         if self.overshoot is None or not worth.any():
             return worth
         open_ended = worth.copy()
-        told = RawChanges.of(self.space, people[whose[worth]], targets[worth])
-        open_ended[worth] = more_is_accepted(told, self._rejected)
+        changes = RawChanges.of(self.space, people[owner[worth]], targets[worth])
+        open_ended[worth] = more_is_accepted(changes, self._rejected)
         if self.overshoot == "refuse":
             return open_ended
-        enough = np.bincount(whose[open_ended], minlength=len(people)) >= self.enough
-        return np.where(enough[whose], open_ended, worth)
+        enough = np.bincount(owner[open_ended], minlength=len(people)) >= self.enough
+        return np.where(enough[owner], open_ended, worth)
 
     def ends(self, person: Array, target: Array) -> Mapping[int, float]:
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""

@@ -320,10 +320,10 @@ class Choice(Equipped, ABC):
         Its parameters may have been others, except for the ``fixed_parameters``. Raise ``ValueError`` when the state is
         not one of such a learner; nothing is changed then.
         """
-        own = self.state()
-        adopted = {**state, **{name: own[name] for name in self.of_arms_alone}}
+        current = self.state()
+        adopted = {**state, **{name: current[name] for name in self.of_arms_alone}}
         for name in self.per_arm & state.keys():
-            adopted[name] = np.concatenate([state[name], own[name][len(state[name]) :]])
+            adopted[name] = np.concatenate([state[name], current[name][len(state[name]) :]])
         self.restore(adopted)
 
     def add(self, evidence: State) -> None:
@@ -333,8 +333,8 @@ class Choice(Equipped, ABC):
         """
         if strange := sorted(evidence.keys() - self.additive):
             raise ValueError(f"{self.name} shares no sums called {', '.join(strange)}")
-        own = self.state()
-        self.restore({**own, **{name: own[name] + sums for name, sums in evidence.items()}})
+        current = self.state()
+        self.restore({**current, **{name: current[name] + sums for name, sums in evidence.items()}})
 
     def expected_reward(self, pull: Pull) -> float | None:
         """The reward that was expected of a pull at its pick; None where this choice expects none."""

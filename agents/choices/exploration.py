@@ -42,13 +42,13 @@ class Exploration(NamedTuple):
         picks = choice.select(options, max_options, random, second_way=second_way)
         if len(picks) == count or any(pick.propensity < 1.0 for pick in picks):
             return picks
-        own = {pick.arm for pick in picks}
-        if drawn is not None and before is not None and own != set(options.arm[drawn].tolist()):
+        arms = {pick.arm for pick in picks}
+        if drawn is not None and before is not None and arms != set(options.arm[drawn].tolist()):
             choice.restore(before)
             picks = force(choice, options, drawn, random)
         uniform = self.share * size / count
         certain = 1.0 - self.share
-        return tuple([pick._replace(propensity=uniform + certain * (pick.arm in own)) for pick in picks])
+        return tuple([pick._replace(propensity=uniform + certain * (pick.arm in arms)) for pick in picks])
 
     def select_batch(
         self,

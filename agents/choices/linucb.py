@@ -200,11 +200,11 @@ def pick_in_turn(
     first, last, arm, execution = people
     for i in range(len(first)):
         clock[0] += 1
-        own, picks = slice(first[i], last[i]), picked[i]
+        span, picks = slice(first[i], last[i]), picked[i]
         count = min(len(picks), last[i] - first[i])
         for rank in range(count):
             picks[rank] = pull_best(
-                arm[own], execution[own], picks[:rank], per_arm, total_and_bonuses, clock, constants
+                arm[span], execution[span], picks[:rank], per_arm, total_and_bonuses, clock, constants
             )
         for rank in range(len(picks)):
             executions[i, rank] = execution[first[i] + picks[rank]] if rank < count else 0.0

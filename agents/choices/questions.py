@@ -61,7 +61,9 @@ def at_least_as_dear(costs: Array) -> Mask:
            [False, False, False],
            [False, False, False]])
     """
-    dear = np.array([(costs >= own).all(axis=1) for own in costs], dtype=np.bool_).reshape(len(costs), len(costs))
+    dear = np.array([(costs >= plan_costs).all(axis=1) for plan_costs in costs], dtype=np.bool_).reshape(
+        len(costs), len(costs)
+    )
     np.fill_diagonal(dear, val=False)
     return dear
 
@@ -313,8 +315,8 @@ class Interview(Generic[S]):
             shown = _without_dearer(costs, best_set(costs, probability, size))
             after = float(costs[list(shown)].min(axis=0) @ probability)
         else:
-            own = pool.only(offered)
-            shown, after = most_informative_set(own, costs[offered], probability, self._response, size)
+            offered_pool = pool.only(offered)
+            shown, after = most_informative_set(offered_pool, costs[offered], probability, self._response, size)
         return tuple(offered[list(shown)].tolist()) if least - after > LEAST_GAIN * least else None
 
 
@@ -366,7 +368,7 @@ def option_set(
 
 
 def regrets_after_picks(
-    costs: Array, losses: Array, told: Sequence[int], probability: Array, response: Response
+    costs: Array, losses: Array, plans: Sequence[int], probability: Array, response: Response
 ) -> Array:
     """By how much the first of n told plans is expected to be worse than the best, after the pick of each, (n,).
 
@@ -377,7 +379,7 @@ def regrets_after_picks(
     ----------
     costs, losses
         Those of all plans under S samples, (m, S): people pick by the costs.
-    told
+    plans
         The numbers of the told plans.
     probability
         That of each sample, (S,).
@@ -391,5 +393,5 @@ def regrets_after_picks(
     >>> regrets_after_picks(costs, costs, [0, 1], np.ones(3) / 3, Noiseless(slip=1e-9)).round(3)
     array([0., 2.])
     """
-    picked = response.probability(costs[told]) * probability
-    return np.asarray(picked @ (losses[told[0]] - losses.min(axis=0)) / picked.sum(axis=1))
+    picked = response.probability(costs[plans]) * probability
+    return np.asarray(picked @ (losses[plans[0]] - losses.min(axis=0)) / picked.sum(axis=1))

@@ -120,12 +120,12 @@ class Residual(Choice):
 
     def _start(self, features: int) -> None:
         self._features = features
-        each = np.ones(features)
-        of_features = FEATURE_SD["omega"] * each, FEATURE_SD["delta"] * each
+        ones = np.ones(features)
+        of_features = FEATURE_SD["omega"] * ones, FEATURE_SD["delta"] * ones
         self._precision = np.concatenate([PRIOR_SD, *of_features]) ** -2.0
         bounds = (FEATURE_RANGES["omega"], FEATURE_RANGES["delta"])
         self._lowest, self._highest = (
-            np.concatenate([ends, *(pair[side] * each for pair in bounds)]) for side, ends in enumerate(self.bounds)
+            np.concatenate([ends, *(pair[side] * ones for pair in bounds)]) for side, ends in enumerate(self.bounds)
         )
         weights = len(self._precision)
         self._information, self._target = np.zeros((weights, weights)), np.zeros(weights)
@@ -206,7 +206,7 @@ class Residual(Choice):
         """
         if not pick.context:
             return None
-        (_, _, own, *_), gradient = self._read(pick.context)
+        (_, _, arm_effect, *_), gradient = self._read(pick.context)
         fails = max(gradient.item(LEVEL), LEAST_FAILS)
         of_help = np.zeros_like(gradient)
         of_help[[LEVEL, SLOPE]] = gradient[[LEVEL, SLOPE]]
@@ -214,21 +214,26 @@ class Residual(Choice):
         of_help /= fails
         of_arm = self.arm_sd**2 / (1.0 + self._arm_evidence.item(0, pick.arm) * self.arm_sd**2)
         variance = of_help @ self._covariance @ of_help + of_arm / fails**2
-        helps = min((1.0 - fails) * math.exp(own), 1.0)
+        helps = min((1.0 - fails) * math.exp(arm_effect), 1.0)
         return LearnedHelp(helps, math.sqrt(variance), 1.0 + self._weights.item(SLOPE))
 
     def worth(self, options: Options, random: Random) -> Array:
         """The expected rewards, with some optimism."""
-        expected, own, deviation = self._compared(options)
-        return np.maximum(np.exp(expected.log_reward + own) * (1.0 + self.optimism * deviation), 0.0)
+        expected, arm_effect, deviation = self._compared(options)
+        return np.maximum(np.exp(expected.log_reward + arm_effect) * (1.0 + self.optimism * deviation), 0.0)
 
     def pick(self, options: Options, random: Random) -> Pick:
         """Pick the option of the largest expected reward, with some optimism."""
-        (log_reward, gradient, execution), own, deviation = self._compared(options)
-        reward = np.exp(log_reward + own)
+        (log_reward, gradient, execution), arm_effect, deviation = self._compared(options)
+        reward = np.exp(log_reward + arm_effect)
         best = int((reward * (1.0 + self.optimism * deviation)).argmax())
         expected, slopes = min(reward.item(best), MOST_EXPECTED), gradient[best]
-        numbers = [expected, slopes @ self._weights, own.item(best), *self._more_numbers(slopes, execution.item(best))]
+        numbers = [
+            expected,
+            slopes @ self._weights,
+            arm_effect.item(best),
+            *self._more_numbers(slopes, execution.item(best)),
+        ]
         context = np.concatenate([numbers, self._packed(slopes)])
         return Pick(options.arm.item(best), 1.0, min(execution.item(best), 1.0), context.tobytes())
 
@@ -244,11 +249,11 @@ class Residual(Choice):
         """
         if not pull.context:
             return
-        (expected, predictor, own, *_), gradient = self._read(pull.context)
+        (expected, predictor, arm_effect, *_), gradient = self._read(pull.context)
         weight, score = expected / (1.0 - expected), (reward - expected) / (1.0 - expected)
         self._information += rounded(weight * np.outer(gradient, gradient))
         self._target += rounded((weight * predictor + score) * gradient)
-        self._arm_evidence[:, pull.arm] += rounded(np.array([weight, weight * own + score]))
+        self._arm_evidence[:, pull.arm] += rounded(np.array([weight, weight * arm_effect + score]))
         self._solve()
 
     def retract(self, pull: Pull) -> None:
@@ -256,12 +261,12 @@ class Residual(Choice):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``information`` (W, W) and ``target`` (W,) of the W = 4 + 2M weights, and those of the arms (K,)."""
-        own, of_own = self._arm_evidence.copy()
+        information, score = self._arm_evidence.copy()
         return {
             "information": self._information.copy(),
             "target": self._target.copy(),
-            "arm_information": own,
-            "arm_target": of_own,
+            "arm_information": information,
+            "arm_target": score,
         }
 
     def restore(self, state: State) -> None:

@@ -135,8 +135,8 @@ class Stages(Residual):
         Pulls without a context, which are another learner's, are left out. Raise ``ValueError`` for a context that is
         not one of such a learner.
         """
-        own = [pull for pull in pulls if pull.context]
-        for pull, share in zip(own, self._shares(own, seen), strict=True):
+        informed = [pull for pull in pulls if pull.context]
+        for pull, share in zip(informed, self._shares(informed, seen), strict=True):
             if seen.acted is None and seen.helped is not None:
                 self._add_both(pull, float(seen.helped), sign * share)
             elif seen.acted is not None:
@@ -144,7 +144,7 @@ class Stages(Residual):
                     self._add_acting(pull, float(seen.acted), sign * share)
                 if seen.acted and seen.helped is not None:
                     self._add_help(pull, float(seen.helped), sign * share)
-        if own:
+        if informed:
             self._solve()
 
     def expected_of(self, pull: Pull, seen: Seen) -> tuple[float, float] | None:
@@ -176,8 +176,8 @@ class Stages(Residual):
 
     def _stages(self, pull: Pull) -> tuple[float, float]:
         """The probabilities at the pick that the person acts, and that it then helps."""
-        (_, _, own, _, execution), gradient = self._read(pull.context)
-        helps = (1.0 - gradient[LEVEL]) * np.exp(own)
+        (_, _, arm_effect, _, execution), gradient = self._read(pull.context)
+        helps = (1.0 - gradient[LEVEL]) * np.exp(arm_effect)
         return _within(execution), _within(float(helps))
 
     def _shares(self, pulls: Sequence[Pull], seen: Seen) -> list[float]:
@@ -205,15 +205,15 @@ class Stages(Residual):
 
     def _add_help(self, pull: Pull, helped: float, share: float) -> None:
         _, helps = self._stages(pull)
-        (_, predictor, own, of_acting, _), gradient = self._read(pull.context)
+        (_, predictor, arm_effect, of_acting, _), gradient = self._read(pull.context)
         weight = self._add(gradient * ~self._of_acting, helps, predictor - of_acting, helped, share)
-        self._add_arm(pull, weight, own, helps, helped, share)
+        self._add_arm(pull, weight, arm_effect, helps, helped, share)
 
     def _add_both(self, pull: Pull, reward: float, share: float) -> None:
-        (expected, predictor, own, *_), gradient = self._read(pull.context)
+        (expected, predictor, arm_effect, *_), gradient = self._read(pull.context)
         expected = _within(expected)
         weight = self._add(gradient, expected, predictor, reward, share)
-        self._add_arm(pull, weight, own, expected, reward, share)
+        self._add_arm(pull, weight, arm_effect, expected, reward, share)
 
     def _add(self, gradient: Array, expected: float, predictor: float, seen: float, share: float) -> float:
         """Add the Fisher information and the score of an event, and return its weight.
@@ -225,9 +225,11 @@ class Stages(Residual):
         self._target += rounded(share * (weight * predictor + (seen - expected) / (1.0 - expected)) * gradient)
         return weight
 
-    def _add_arm(self, pull: Pull, weight: float, own: float, expected: float, seen: float, share: float) -> None:
+    def _add_arm(
+        self, pull: Pull, weight: float, arm_effect: float, expected: float, seen: float, share: float
+    ) -> None:
         score = (seen - expected) / (1.0 - expected)
-        self._arm_evidence[:, pull.arm] += rounded(share * np.array([weight, weight * own + score]))
+        self._arm_evidence[:, pull.arm] += rounded(share * np.array([weight, weight * arm_effect + score]))
 
 
 def _within(probability: float) -> float:

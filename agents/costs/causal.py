@@ -94,9 +94,9 @@ class Causal(Cost):
         """The mean weights of the prior, (P,)."""
         return self.prior.mean
 
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Expected costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
-        cost, pairs = np.empty(len(which)), (which, whose)
+    def of_pairs(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """Expected costs of shape (P,) of candidates ``index`` (P,) for people ``owner`` (P,)."""
+        cost, pairs = np.empty(len(index)), (index, owner)
         candidates, people = np.ascontiguousarray(candidates), np.ascontiguousarray(people)
         pair_costs(candidates, people, pairs, self._layout, self._kinds, self._constants, cost)
         return cost

@@ -110,12 +110,12 @@ def pair_costs(
 
     The ``pairs`` are the numbers of the candidates and of the people, (P,) each.
     """
-    which, whose = pairs
+    index, owner = pairs
     first, width, edges = layout
     features, stop, model = len(first), constants[2], (edges, kinds, constants)
     before, after, size = np.empty(features), np.empty(features), np.empty(features)
     for pair in range(len(cost)):
-        count, person, target = 0, people[whose[pair]], candidates[which[pair]]
+        count, person, target = 0, people[owner[pair]], candidates[index[pair]]
         chosen = np.empty(features, np.intp)
         for f in range(features):
             before[f] = after[f] = 1.0
@@ -136,8 +136,8 @@ def pair_costs(
         else:
             cost[pair] = stop
             for at in range(count):
-                own = chosen[at]
-                cost[pair] += expected_step(own, size[own], before, model)
+                feature = chosen[at]
+                cost[pair] += expected_step(feature, size[feature], before, model)
 
 
 @compiled

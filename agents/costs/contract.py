@@ -72,19 +72,19 @@ class Cost(Parametrised, ABC):
         return None
 
     @abstractmethod
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) of (K, D) for people ``whose`` (P,) of (n, D).
+    def of_pairs(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """Costs of shape (P,) of candidates ``index`` (P,) of (K, D) for people ``owner`` (P,) of (n, D).
 
         Both are encoded and scaled to [0, 1].
         """
 
-    def of_targets(self, targets: Array, people: Array, whose: Indices | None = None) -> Array:
-        """Costs (P,) of targets (P, D), for the people ``whose`` (P,) of (n, D), or all for one person (D,)."""
-        if whose is None:
-            people, whose = people[np.newaxis], np.zeros(len(targets), dtype=np.intp)
-        return self.of_pairs(targets, people, np.arange(len(targets)), whose)
+    def of_targets(self, targets: Array, people: Array, owner: Indices | None = None) -> Array:
+        """Costs (P,) of targets (P, D), for the people ``owner`` (P,) of (n, D), or all for one person (D,)."""
+        if owner is None:
+            people, owner = people[np.newaxis], np.zeros(len(targets), dtype=np.intp)
+        return self.of_pairs(targets, people, np.arange(len(targets)), owner)
 
     def __call__(self, candidates: Array, people: Array) -> Array:
         """Costs of shape (n, K) for candidates (K, D) and people (n, D): the same bits."""
-        whose, which = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
-        return self.of_pairs(candidates, people, which, whose).reshape(len(people), len(candidates))
+        owner, index = np.divmod(np.arange(len(people) * len(candidates)), max(1, len(candidates)))
+        return self.of_pairs(candidates, people, index, owner).reshape(len(people), len(candidates))

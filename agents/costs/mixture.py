@@ -80,8 +80,8 @@ class GaussianMixture:
         """The weights (S, P) of people of these components (S,), from their latent numbers (S, P)."""
         weights = self.means[kind]
         for number in np.unique(kind):
-            own = kind == number
-            weights[own] += latent[own] @ self._factors[number].T
+            members = kind == number
+            weights[members] += latent[members] @ self._factors[number].T
         return weights
 
     def examples(self, least: int) -> tuple[Array, Array]:
@@ -89,11 +89,11 @@ class GaussianMixture:
 
         They are the mean of each component, and draws of it where there are fewer components than ``least``.
         """
-        each = max(1, least // len(self.mass))
-        latent = np.random.default_rng(0).standard_normal((each, self.latents))
+        per_kind = max(1, least // len(self.mass))
+        latent = np.random.default_rng(0).standard_normal((per_kind, self.latents))
         latent[0] = 0.0
-        kind = np.repeat(np.arange(len(self.mass)), each)
-        return self.weights(kind, np.tile(latent, (len(self.mass), 1))), self.mass[kind] / each
+        kind = np.repeat(np.arange(len(self.mass)), per_kind)
+        return self.weights(kind, np.tile(latent, (len(self.mass), 1))), self.mass[kind] / per_kind
 
     def broadened(self) -> GaussianMixture:
         """The same for people who may differ more than it says: each component also wider, and one that spans all."""

@@ -148,13 +148,13 @@ class Particles:
     def _resample(self, kinds: Indices) -> None:
         """Draw the particles of kinds again by their weights, at even distances; a kind keeps its total weight."""
         for kind in kinds:
-            own = slice(kind * self._each, (kind + 1) * self._each)
-            log_weight = self._log_weight[own]
+            members = slice(kind * self._each, (kind + 1) * self._each)
+            log_weight = self._log_weight[members]
             share = np.exp(log_weight - log_weight.max())
             places = (self._random.random() + np.arange(self._each)) / self._each
             drawn = np.searchsorted(np.cumsum(share) / share.sum(), places).clip(max=self._each - 1)
-            self._latent[own] = self._latent[own][drawn]
-            self._log_weight[own] = log_weight.max() + np.log(share.sum()) - np.log(self._each)
+            self._latent[members] = self._latent[members][drawn]
+            self._log_weight[members] = log_weight.max() + np.log(share.sum()) - np.log(self._each)
 
     def _move(self, rows: Indices) -> None:
         """Move particles within their kinds by elliptical slice sampling."""

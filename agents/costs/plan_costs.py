@@ -36,11 +36,11 @@ class PlanCosts(NamedTuple):
 
     def under(self, weights: Array) -> Array:
         """The costs (n, S) under S rows of weights (S, P)."""
-        each = np.maximum(self.floor, self.coefficients @ weights.T)
-        each = np.concatenate([each, np.zeros((1, len(weights)))])
+        step_costs = np.maximum(self.floor, self.coefficients @ weights.T)
+        step_costs = np.concatenate([step_costs, np.zeros((1, len(weights)))])
         total = np.full((len(self.steps), len(weights)), self.stop)
         for column in self.steps.T:
-            total += each[column]
+            total += step_costs[column]
         return np.asarray(np.minimum(total, self.cap))
 
     @classmethod
@@ -48,8 +48,8 @@ class PlanCosts(NamedTuple):
         """Those of the plans of several, one or more, which have the same floor, stop and cap."""
         longest, steps, first = max(part.steps.shape[1] for part in parts), [], 0
         for part in parts:
-            own = np.where(part.steps < 0, -1, part.steps + first)
-            steps.append(np.pad(own, ((0, 0), (0, longest - own.shape[1])), constant_values=-1))
+            numbered = np.where(part.steps < 0, -1, part.steps + first)
+            steps.append(np.pad(numbered, ((0, 0), (0, longest - numbered.shape[1])), constant_values=-1))
             first += len(part.coefficients)
         return parts[0]._replace(
             coefficients=np.concatenate([part.coefficients for part in parts]), steps=np.concatenate(steps)

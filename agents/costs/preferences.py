@@ -112,7 +112,7 @@ class Preferences:
 
         What is not there is 0.
         """
-        self.restore({name: own + evidence.get(name, 0.0) for name, own in self.state().items()})
+        self.restore({name: counts + evidence.get(name, 0.0) for name, counts in self.state().items()})
 
     def state(self) -> dict[str, NDArray[Any]]:
         """``seen`` (F,), of how many people something is known, and ``editable`` (F,), how many would change it."""
@@ -181,6 +181,6 @@ def _lessons(groups: Sequence[Mask], editable: Mask, changed: Mask) -> tuple[Les
     seen = np.divide(share @ score**2, variance, out=np.zeros_like(mean), where=variance > 0.0)
     asked = np.concatenate([changed, np.zeros_like(changed[:1])]) if len(changed) else np.zeros((1, len(mean)))
     return tuple(
-        Lesson(seen * mean + own, seen) if len(group) else Lesson(suits_nobody * 1.0, suits_nobody * 1.0)
-        for group, own, suits_nobody in zip(groups, score, asked, strict=True)
+        Lesson(seen * mean + group_score, seen) if len(group) else Lesson(suits_nobody * 1.0, suits_nobody * 1.0)
+        for group, group_score, suits_nobody in zip(groups, score, asked, strict=True)
     )

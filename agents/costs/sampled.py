@@ -139,15 +139,15 @@ class SampledCost(Cost):
         self.weights = np.ascontiguousarray(np.concatenate([*shifts, forbidden], axis=1).T)
         """What each shift costs, (K, S)."""
 
-    def shifts(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """The shifts (P, K) of candidates ``which`` (P,) of (M, D) for people ``whose`` (P,) of (n, D).
+    def shifts(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """The shifts (P, K) of candidates ``index`` (P,) of (M, D) for people ``owner`` (P,) of (n, D).
 
         They are the linear and the percentile shift of each column, D each, and which of the F features change. A
         category that is entered has a shift of 1.
         """
-        shifts = np.zeros((len(which), len(self.weights)))
+        shifts = np.zeros((len(index), len(self.weights)))
         candidates, people = np.ascontiguousarray(candidates), np.ascontiguousarray(people)
-        shift_pairs(candidates, people, which, whose, self._layout, shifts)
+        shift_pairs(candidates, people, index, owner, self._layout, shifts)
         return shifts
 
     def costs(self, shifts: Array) -> Array:
@@ -162,9 +162,9 @@ class SampledCost(Cost):
         mean_of_capped(costs, self.cap, mean)
         return mean
 
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Mean costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
-        return self.mean(self.costs(self.shifts(candidates, people, which, whose)))
+    def of_pairs(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """Mean costs of shape (P,) of candidates ``index`` (P,) for people ``owner`` (P,)."""
+        return self.mean(self.costs(self.shifts(candidates, people, index, owner)))
 
 
 def _draw(columns: Columns, samples: int, seed: int) -> Draws:
@@ -193,14 +193,14 @@ Layout = tuple[Indices, Mask, Array]
 
 @compiled
 def shift_pairs(
-    candidates: Array, people: Array, which: Indices, whose: Indices, layout: Layout, shifts: Array
+    candidates: Array, people: Array, index: Indices, owner: Indices, layout: Layout, shifts: Array
 ) -> None:
     """Put the shifts of pairs into ``shifts`` (P, 2 D + F), which are 0."""
     feature_of, is_ordered, population = layout
     columns = len(feature_of)
-    for pair in range(len(which)):
+    for pair in range(len(index)):
         for d in range(columns):
-            start, end = people[whose[pair], d], candidates[which[pair], d]
+            start, end = people[owner[pair], d], candidates[index[pair], d]
             if start == end:
                 continue
             shifts[pair, 2 * columns + feature_of[d]] = 1.0

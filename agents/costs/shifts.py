@@ -88,10 +88,10 @@ class ShiftCost(Cost):
                 self.combine(total, change, out=total)
         return self._in_units(cost)
 
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,): the same bits, fewer of them."""
-        cost, takes_largest = np.empty(len(which)), self.combine is np.maximum
-        combine_pairs(self.scale.places(candidates), self.scale.places(people), which, whose, takes_largest, cost)
+    def of_pairs(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """Costs of shape (P,) of candidates ``index`` (P,) for people ``owner`` (P,): the same bits, fewer of them."""
+        cost, takes_largest = np.empty(len(index)), self.combine is np.maximum
+        combine_pairs(self.scale.places(candidates), self.scale.places(people), index, owner, takes_largest, cost)
         return self._in_units(cost)
 
     def _in_units(self, cost: Array) -> Array:
@@ -102,8 +102,8 @@ class ShiftCost(Cost):
 def combine_pairs(
     targets: NDArray[np.float64],
     starts: NDArray[np.float64],
-    which: NDArray[np.intp],
-    whose: NDArray[np.intp],
+    index: NDArray[np.intp],
+    owner: NDArray[np.intp],
     takes_largest: bool,
     cost: NDArray[np.float64],
 ) -> None:
@@ -111,6 +111,6 @@ def combine_pairs(
     for pair in range(len(cost)):
         total = 0.0
         for d in range(targets.shape[1]):
-            shift = abs(starts[whose[pair], d] - targets[which[pair], d])
+            shift = abs(starts[owner[pair], d] - targets[index[pair], d])
             total = max(total, shift) if takes_largest else total + shift
         cost[pair] = total

@@ -67,7 +67,7 @@ class Follower:
         None where nobody knows which.
         """
         pulls = self._pulls.pop(step)
-        self._choice.learn([pull for own, pull in pulls.items() if arm in (None, own)], seen)
+        self._choice.learn([pull for picked, pull in pulls.items() if arm in (None, picked)], seen)
 
     def close(self, step: int) -> None:
         """Drop the pulls of a step without a reward, for a choice that ignores rewards of 0."""

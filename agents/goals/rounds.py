@@ -170,7 +170,7 @@ class RoundGoal(Equipped, ABC):
 
         Raise ``ValueError`` when the state is not one of such a goal; nothing is changed then.
         """
-        own = self._all_arrays()
-        check_state(state, own, self.name)
+        arrays = self._all_arrays()
+        check_state(state, arrays, self.name)
         for name, array in state.items():
-            own[name][...] = array
+            arrays[name][...] = array

@@ -120,7 +120,7 @@ class SacTraining:
         for _ in range(settings.rounds):
             warm = self.lesson >= settings.warm_up
             action = self._learner.act(seen) if warm else self._random_actions(len(recent))
-            goals = np.array([own.goal(a) for own, a in zip(recent, action[:, 0].tolist(), strict=True)])
+            goals = np.array([episode.goal(a) for episode, a in zip(recent, action[:, 0].tolist(), strict=True)])
             played = self._practice.step(goals)
             earned = reward(played.reliability, played.feasibility, settings)
             after = self._observe(recent, played.closed)
@@ -133,9 +133,9 @@ class SacTraining:
             yield np.stack([earned, played.reliability, played.feasibility])
 
     def _observe(self, recent: list[RecentRounds], closed: list[ClosedRound]) -> Any:
-        for own, one in zip(recent, closed, strict=True):
-            own.observe(one)
-        return self._torch.tensor(np.concatenate([own.seen for own in recent]), dtype=self._torch.float32)
+        for episode, one in zip(recent, closed, strict=True):
+            episode.observe(one)
+        return self._torch.tensor(np.concatenate([episode.seen for episode in recent]), dtype=self._torch.float32)
 
     def _random_actions(self, count: int) -> Any:
         return 2.0 * self._torch.rand((count, 1), generator=self._learner.noise) - 1.0

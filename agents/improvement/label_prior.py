@@ -83,8 +83,8 @@ class LabelPrior(TrainedImprovement):
         first = first_of_runs(were)
         # One walk: the targets of a person follow each other, so that few rows are added.
         both = self.of_labelled(np.concatenate([after, were[first]]))
-        total, own = both[: len(after)], both[len(after) :]
-        total[rare] = self._coverage.shrunk(total[rare], own[np.cumsum(first) - 1], share[rare])
+        total, unchanged = both[: len(after)], both[len(after) :]
+        total[rare] = self._coverage.shrunk(total[rare], unchanged[np.cumsum(first) - 1], share[rare])
         return total
 
     def of_labelled(self, X: Array) -> Array:
@@ -110,9 +110,9 @@ class LabelPrior(TrainedImprovement):
         if total is None or self._unseen is None:
             return None
         if self._coverage is not None:
-            own, share = self._ensemble.by_bag(before), self._coverage.share(after)
-            assert own is not None, "bags of one are those of all"
-            total = self._coverage.shrunk(total, own, share)
+            unchanged, share = self._ensemble.by_bag(before), self._coverage.share(after)
+            assert unchanged is not None, "bags of one are those of all"
+            total = self._coverage.shrunk(total, unchanged, share)
         bags = len(total)
         of_sample = (bags - 1) / (bags - 3) * OF_BAGS * total.var(axis=0, ddof=1)
         return np.asarray(np.sqrt(of_sample + self._unseen**2))

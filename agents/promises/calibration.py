@@ -48,8 +48,8 @@ def drift_ellipsoid(centre: LinearScore, weights: Array, bias: Array, share: flo
 
 def linear_parameters(retrains: Sequence[Score]) -> tuple[Array, Array]:
     """The weights (B, D) and the biases (B,) of those retrains whose scores are linear."""
-    linear = [each for each in retrains if isinstance(each, LinearScore)]
-    return np.array([each.weights for each in linear]), np.array([each.bias for each in linear])
+    linear = [retrain for retrain in retrains if isinstance(retrain, LinearScore)]
+    return np.array([retrain.weights for retrain in linear]), np.array([retrain.bias for retrain in linear])
 
 
 def check_share(share: float, retrains: int) -> None:

@@ -20,7 +20,7 @@ class Principal(NamedTuple):
     ``withheld`` are those that would be among them, and of which none may be one.
     """
 
-    told: tuple[int, ...]
+    stated: tuple[int, ...]
     withheld: tuple[int, ...]
 
 
@@ -34,7 +34,7 @@ def principal_reasons(contributions: Array, barred: Mask, most: int = MOST_REASO
     --------
     >>> contributions = np.array([[-0.3, 0.2, -0.01, -0.4, -0.2]])
     >>> principal_reasons(contributions, np.array([False, False, False, True, False]))
-    [Principal(told=(0, 4), withheld=(3,))]
+    [Principal(stated=(0, 4), withheld=(3,))]
     """
     lowers = np.where(contributions < 0.0, -contributions, 0.0)
     counts = (lowers > 0.0) & (lowers >= LEAST_SHARE * lowers.sum(axis=1, keepdims=True))
@@ -42,6 +42,6 @@ def principal_reasons(contributions: Array, barred: Mask, most: int = MOST_REASO
     reasons = []
     for ranked, is_reason in zip(order.tolist(), counts.tolist(), strict=True):
         foremost = [feature for feature in ranked if is_reason[feature]]
-        told = tuple([feature for feature in foremost if not barred[feature]][:most])
-        reasons.append(Principal(told, tuple([feature for feature in foremost[:most] if barred[feature]])))
+        stated = tuple([feature for feature in foremost if not barred[feature]][:most])
+        reasons.append(Principal(stated, tuple([feature for feature in foremost[:most] if barred[feature]])))
     return reasons

@@ -53,9 +53,9 @@ class SampledContributions:
         """The contribution of each feature to the score, (n, F), of encoded people (n, D)."""
         parted = np.logical_or.reduceat(people != self._baseline, self._starts, axis=1)
         contributions = np.zeros(parted.shape)
-        for own, person, parts in zip(contributions, people, parted, strict=True):
+        for row, person, parts in zip(contributions, people, parted, strict=True):
             if features := np.flatnonzero(parts).tolist():
-                own[features] = self._of_one(person, np.array(features))
+                row[features] = self._of_one(person, np.array(features))
         return contributions
 
     def _of_one(self, person: Array, features: Indices) -> Array:

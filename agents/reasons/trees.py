@@ -35,10 +35,10 @@ class TreeContributions:
         goes_left = np.zeros(len(column), dtype=bool)
         goes_left[inner] = row[column[inner]] <= trees.threshold[inner]
         # The baseline's child and the other one, and the feature of the node: what one step reads lies together.
-        own = np.where(goes_left, nodes[:, 1], nodes[:, 2])
+        chosen = np.where(goes_left, nodes[:, 1], nodes[:, 2])
         other = np.where(goes_left, nodes[:, 2], nodes[:, 1])
         feature = np.where(inner, feature_of[np.where(inner, column, 0)], -1)
-        self._nodes = np.stack([column, feature, own, other, goes_left], axis=1).astype(np.int32)
+        self._nodes = np.stack([column, feature, chosen, other, goes_left], axis=1).astype(np.int32)
         self._trees, self._features = trees, int(feature_of.max()) + 1
 
     def of(self, people: Array) -> Array:

@@ -49,7 +49,7 @@ PLAIN = re.sub(r"(?m)^  (margin|lasting): .*\n", "", POLICY)
 class Told(NamedTuple):
     """The options of some people: whose each is (m,), encoded targets (m, D), costs (m,), and that they help (m,)."""
 
-    whose: Indices
+    owner: Indices
     targets: Floats
     costs: Floats
     helps: Floats
@@ -105,7 +105,7 @@ def _found(
     asked, before = [table.rows[row] for row in rejected.tolist()], table.X[rejected]
     judges = _retrained(table, codec, file, kind, retrains, seed)
     own, bare = (_told(codec, onward.load_program(each.path), asked) for each in (default, plain))
-    cheaper = np.intersect1d(own.whose, bare.whose)
+    cheaper = np.intersect1d(own.owner, bare.owner)
     figures = (_figures(told, before, judges, program.threshold, cheaper) for told in (own, bare))
     lasting = manifest.measured.lasting
     assert lasting is not None, "somebody has an option"
@@ -145,13 +145,13 @@ def _told(codec: FeatureCodec, program: onward.Program, asked: Sequence[Mapping[
 
 def _figures(told: Told, before: Floats, judges: Sequence[Score], threshold: float, both: Indices) -> Found:
     """The figures of options; the mean cost is of the people who have ``both``."""
-    rejects = np.array([~accepted(judge(before), threshold)[told.whose] for judge in judges])
+    rejects = np.array([~accepted(judge(before), threshold)[told.owner] for judge in judges])
     accepts = np.array([accepted(judge(told.targets), threshold) for judge in judges])
     return Found(
         float(accepts[rejects].mean()) if rejects.any() else 1.0,
-        float(np.mean([told.costs[told.whose == person].mean() for person in both.tolist()])),
+        float(np.mean([told.costs[told.owner == person].mean() for person in both.tolist()])),
         float(np.nanmean(told.helps)),
-        1.0 - len(np.unique(told.whose)) / len(before),
+        1.0 - len(np.unique(told.owner)) / len(before),
     )
 
 

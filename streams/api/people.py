@@ -111,16 +111,16 @@ def _read(people: People, spec: ProgramSpec, id_column: str | None) -> tuple[Peo
     index = _index(people, id_column, table.columns)
     if index is not None:
         names = list(map(str.strip, map(_cell, index)))
-        own = dict(zip(names, index, strict=True))
-        origin = origin._replace(person=_name(index, table.columns), labels=own, dtype=index.dtype)
+        labels = dict(zip(names, index, strict=True))
+        origin = origin._replace(person=_name(index, table.columns), labels=labels, dtype=index.dtype)
         # The numbers of the rows, as an index has them by default, are what people are called anyway.
         if id_column is not None or names != list(map(str, table.lines)):
             id_column = origin.person or INDEX
             table = replace(table, columns={**table.columns, id_column: names})
     elif id_column in table.columns and id_column in getattr(people, "columns", ()):
         ids = people[id_column]  # type: ignore[index]  # a frame with columns has them by name
-        own = {_cell(label).strip(): label for label in ids}
-        origin = origin._replace(labels=own, dtype=getattr(ids, "dtype", None))
+        labels = {_cell(label).strip(): label for label in ids}
+        origin = origin._replace(labels=labels, dtype=getattr(ids, "dtype", None))
     try:
         return people_of(table, spec, id_column), origin
     except TableError as error:

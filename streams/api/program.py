@@ -151,7 +151,7 @@ class Program:
             raise UsageError(f"people are a {type(valid).__name__}: give those that `read_valid` returns")
         if not isinstance(answers, Sequence) or not all(map(valid.has, answers)):
             raise UsageError("answers are not those of `answers`: give a list of them")
-        none = [valid.people[each.application] for each in answers if isinstance(each, NoRecourse)]
+        none = [valid.people[answer.application] for answer in answers if isinstance(answer, NoRecourse)]
         return Suggestions(
             answers,
             len(valid.people),

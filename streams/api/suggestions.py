@@ -203,5 +203,7 @@ class Suggestions(Sequence[Answer]):
     def _relaxations(self) -> Iterator[str]:
         """What would help most people without a way forward, of the advice on each of them."""
         advices = [answer.advice for answer in self._answers if isinstance(answer, NoRecourse)]
-        for words, count in Counter(each for each in advices if each is not UNSET).most_common(MOST_RELAXATIONS):
+        for words, count in Counter(sentence for sentence in advices if sentence is not UNSET).most_common(
+            MOST_RELAXATIONS
+        ):
             yield f"for {count} without a way forward: {words}"

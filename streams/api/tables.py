@@ -83,7 +83,7 @@ def _columns(rows: Sequence[_Row], spec: ProgramSpec) -> dict[str, list[Any]]:
         "detail": [none and none.detail for none in reasons],
         "advice": [none and (none.advice or None) for none in reasons],
         **{
-            f"{TARGET}{feature.name}": _of_one_type([own.get(feature.name) for own in targets])
+            f"{TARGET}{feature.name}": _of_one_type([target.get(feature.name) for target in targets])
             for feature in spec.features
             if feature.may_change
         },

@@ -154,7 +154,7 @@ def publish_decision(person: DecidedCase, program: Program, fold: Fold, **of_rou
         spec=program.sha256,
         applicant=case.applicant,
         model_sha256=bundle.manifest_sha256,
-        reasons=_told(person),
+        reasons=_stated_reasons(person),
         **of_round,
     )
     if person.reasons is not None and not person.approved:
@@ -164,8 +164,8 @@ def publish_decision(person: DecidedCase, program: Program, fold: Fold, **of_rou
     fold.emit(event, f"model-decision/{name}/{application}", case.time_ms, name, case.shard)
 
 
-def _told(person: DecidedCase) -> tuple[Reason, ...] | UnsetType:
-    return UNSET if person.approved or person.reasons is None else person.reasons.told
+def _stated_reasons(person: DecidedCase) -> tuple[Reason, ...] | UnsetType:
+    return UNSET if person.approved or person.reasons is None else person.reasons.stated
 
 
 def count_decision(program: Program, fold: Fold, *, approved: bool) -> None:
@@ -257,14 +257,14 @@ def _learned_help(program: Program, option: SelectedOption) -> float | UnsetType
 
 def _steps(model: CurrentModel, assessment: Assessment, point: int) -> tuple[Step, ...] | UnsetType:
     """The steps to an option: those that were asked about, else those of the generator."""
-    own, cost, asked = assessment.options, model.objective.cost, assessment.asked
+    options, cost, asked = assessment.options, model.objective.cost, assessment.asked
     if asked is not None:
         plan, weights = asked.plans[point], asked.weights
-    elif (steps := model.generator.steps_to(own.person, own.points[point])) is None:
+    elif (steps := model.generator.steps_to(options.person, options.points[point])) is None:
         return UNSET
     else:
         plan, weights = steps, cost.mean_weights
-    return steps_of(model.program, assessment.values, own.person, plan, cost, weights)
+    return steps_of(model.program, assessment.values, options.person, plan, cost, weights)
 
 
 def _guarantee(model: CurrentModel, target: NDArray[np.float64]) -> dict[str, float] | None:
@@ -355,8 +355,8 @@ def open_ended_first(
     """The options in their order, those that work only up to a point after the others."""
     if model.vetting.overshoot is None or len(selected) < 2:
         return selected
-    own, ends = assessment.options, model.vetting.ends
-    ended = [replace(option, ends=ends(own.person, own.points[option.point])) for option in selected]
+    options, ends = assessment.options, model.vetting.ends
+    ended = [replace(option, ends=ends(options.person, options.points[option.point])) for option in selected]
     return tuple(sorted(ended, key=lambda option: bool(option.ends)))
 
 
@@ -447,7 +447,7 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
         applicant=case.applicant,
         advice=why.advice or UNSET,
         scores="; ".join(filter(None, (why.detail, why.scores))) or UNSET,
-        reasons=_told(person),
+        reasons=_stated_reasons(person),
         text=text,
         **fields,
         **model.signature,
@@ -458,8 +458,8 @@ def _no_way(why: Explanation, person: DecidedCase, program: Program, fields: Map
     """What is said to somebody without options, whose answer has these ``fields`` of the program's terms."""
     nearest: Sequence[Change] = ()
     if why.nearest is not None and person.assessment is not None:
-        own = person.assessment
-        nearest = program.changes_to(own.values, own.options.person, why.nearest)
+        assessment = person.assessment
+        nearest = program.changes_to(assessment.values, assessment.options.person, why.nearest)
     is_pause = fields.get("round", 0) + 1 in fields.get("rounds_without_places", ())
     begins, ends = _time(fields.get("valid_from")), _time(fields.get("expires_at"))
     since = None if begins is None or not is_pause else (begins + DAY - timedelta.resolution).date()

@@ -145,10 +145,10 @@ def assess(
     by_score = model.bundle.model.score(encoded)
     by_model, scores = program.approves(by_score).tolist(), by_score.tolist()
     rejected: list[int] = []
-    for index, ((key, values, given), own, score) in enumerate(zip(read, by_model, scores, strict=True)):
+    for index, ((key, values, given), is_approved, score) in enumerate(zip(read, by_model, scores, strict=True)):
         if isnan(score) and not given:
             assessed[key] = NO_SCORE
-        elif own if given is None else given:
+        elif is_approved if given is None else given:
             assessed[key] = Assessment(values, score)
         else:
             rejected.append(index)

@@ -249,8 +249,8 @@ class Fold:
 
     def forget_processed(self, key: CaseKey) -> None:
         """Forget the events of an application that ended without a case."""
-        own = {**self.view.read_processed(key), **self.effects.processed}
-        for event, forget_ms in own.items():
+        processed = {**self.view.read_processed(key), **self.effects.processed}
+        for event, forget_ms in processed.items():
             if forget_ms is not None and is_of(event, key):
                 self.timers.cancel(event.timer(forget_ms))
                 self.effects.processed[event] = None

@@ -31,14 +31,14 @@ def with_intervals(
     picked = [option for of_person in selected for option in of_person]
     if not objective.aims or not picked:
         return [*selected]
-    whose = [person for person, of_person in enumerate(selected) for _ in of_person]
-    deviations = objective.deviations_of_help(batch, [option.index for option in picked], whose)
+    owner = [person for person, of_person in enumerate(selected) for _ in of_person]
+    deviations = objective.deviations_of_help(batch, [option.index for option in picked], owner)
     if deviations is None:
         return [*selected]
     assert policy.improvement_interval is not None, "the spec asks for intervals"
-    told = iter(zip(chain.from_iterable(picks), deviations, strict=True))
+    uncertain = iter(zip(chain.from_iterable(picks), deviations, strict=True))
     return [
-        tuple([_with_interval(option, *next(told), learner, policy.improvement_interval) for option in of_person])
+        tuple([_with_interval(option, *next(uncertain), learner, policy.improvement_interval) for option in of_person])
         for of_person in selected
     ]
 

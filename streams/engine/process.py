@@ -123,6 +123,6 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
             for timer in fold.timers.due_by_time(watermark, watermark_ms):
                 timer_handlers[timer.kind].fire(timer, fold)
     for work in works.values():
-        for state in fold.state.each(work.state):
+        for state in fold.state.all_of(work.state):
             if state.is_unfinished:
                 work.carry_on(state, work.budget.of(entry), fold)

@@ -176,8 +176,8 @@ def _selected(
         batch = with_learned_costs(batch, picked)
     helps: Iterable[float | None] = repeat(None)
     if objective.aims and picked:
-        whose = [person for person, of_person in enumerate(picks) for _ in of_person]
-        helps = objective.helps(batch, picked, whose)
+        owner = [person for person, of_person in enumerate(picks) for _ in of_person]
+        helps = objective.helps(batch, picked, owner)
     arm, point, cost, execution = batch.arm.item, batch.point.item, batch.cost.item, batch.execution.item
     selected = iter(
         [

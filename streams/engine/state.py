@@ -168,7 +168,7 @@ class PartitionState:
         states = self.states.get(kind)
         return None if states is None else cast("S | None", states.get(ShardKey(program, shard)))
 
-    def each(self, kind: type[S]) -> Iterable[S]:
+    def all_of(self, kind: type[S]) -> Iterable[S]:
         """All states of a kind, in the order in which they began."""
         return self.states[kind].values() if kind in self.states else ()
 

@@ -204,12 +204,12 @@ class Ingest:
             if problem is None and (back := self._return(body)) is not None:
                 where = self._partitions(kinds["return"], back)[0]
                 if where != first:
-                    own = self._line(event, kinds["return"], record, msgspec.json.encode(back), now_ms)
-                    lines.setdefault(where, []).append(own)
+                    copy = self._line(event, kinds["return"], record, msgspec.json.encode(back), now_ms)
+                    lines.setdefault(where, []).append(copy)
             # For the same reason every partition of an event about a program learns that the record was handled.
             for partition in others:
-                own = handled_line(record) if line is None or isinstance(line, UnusableRun) else line
-                lines.setdefault(partition, []).append(own)
+                copy = handled_line(record) if line is None or isinstance(line, UnusableRun) else line
+                lines.setdefault(partition, []).append(copy)
         made = {
             partition: [line.line() if isinstance(line, UnusableRun) else line for line in lines[partition]]
             for partition in sorted(lines)

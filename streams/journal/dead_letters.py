@@ -43,7 +43,7 @@ def dead_letter_of_run(records: Sequence[Record], reason: str, detail: str) -> D
         size=size,
         sha256=digest.hexdigest(),
         value=None,
-        headers=tuple(_within([own for own in first.headers if not _is_foreign(own)], JOURNAL_HEADER_BYTES)),
+        headers=tuple(_within([header for header in first.headers if not _is_foreign(header)], JOURNAL_HEADER_BYTES)),
         refused_as="record",
         last_offset=records[-1].offset if is_run else UNSET,
         count=len(records) if is_run else UNSET,
@@ -59,8 +59,8 @@ def without_first(letter: DeadLetter, last_known: int) -> DeadLetter:
         return letter
     left = letter.last_offset - last_known
     detail = f"{letter.detail} (size and sha256 are those of the records from {letter.offset} on)"
-    own = replace(letter, offset=last_known + 1, count=min(letter.count, left), headers=(), detail=detail)
-    return own if left > 1 else replace(own, last_offset=UNSET, count=UNSET)
+    rest = replace(letter, offset=last_known + 1, count=min(letter.count, left), headers=(), detail=detail)
+    return rest if left > 1 else replace(rest, last_offset=UNSET, count=UNSET)
 
 
 def lacks_value(letter: DeadLetter) -> bool:
@@ -80,8 +80,8 @@ def with_record(letter: DeadLetter, record: Record | None) -> DeadLetter:
 
 def without_record(letter: DeadLetter, detail: str) -> dict[str, object]:
     """The fields that ``with_record`` changes, as the letter has them; ``detail`` is the one that was published."""
-    own = {"value": letter.value, "key": letter.key, "headers": letter.headers}
-    return own | {"detail": letter.detail if detail == letter.detail + _gone(letter) else detail}
+    fields = {"value": letter.value, "key": letter.key, "headers": letter.headers}
+    return fields | {"detail": letter.detail if detail == letter.detail + _gone(letter) else detail}
 
 
 def _gone(letter: DeadLetter) -> str:

@@ -78,8 +78,8 @@ def read_states(state: PartitionState, rest: RowsAtRest) -> None:
 
 
 def _pooled_cases(db: sqlite3.Connection, program: str) -> Iterator[Case]:
-    own = "program = (SELECT id FROM programs WHERE program = ?)"
-    for (body,) in db.execute(f"SELECT body FROM cases WHERE {own} AND pooled = 1 ORDER BY rowid", (program,)):
+    named = "program = (SELECT id FROM programs WHERE program = ?)"
+    for (body,) in db.execute(f"SELECT body FROM cases WHERE {named} AND pooled = 1 ORDER BY rowid", (program,)):
         yield decode_case(body)
 
 

@@ -45,10 +45,10 @@ class AcceptedFile:
 
     def refusal(self, kind: Kind, program: str, sha256: str) -> str | None:
         """Why a model's manifest or a spec may not be announced now; None where it may."""
-        own = self._current().get((kind, program), ())
-        if own and own[-1] == sha256:
+        listed = self._current().get((kind, program), ())
+        if listed and listed[-1] == sha256:
             return None
-        where = "stands before the newest line of its program" if sha256 in own else "is not listed"
+        where = "stands before the newest line of its program" if sha256 in listed else "is not listed"
         return f"the {kind} {sha256} {where} in {self.path.name}: its operator adds a last line for it (--accept)"
 
     def lists(self, kind: Kind, program: str, sha256: str) -> bool:

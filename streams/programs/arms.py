@@ -26,8 +26,8 @@ class Arms(NamedTuple):
         """Proposals of the generator with the program's arms."""
         if self.numbers is None:
             return proposals
-        own = proposals._replace(arm=self.numbers[proposals.arm])
-        return own.at(np.lexsort((own.arm, own.people)))
+        numbered = proposals._replace(arm=self.numbers[proposals.arm])
+        return numbered.at(np.lexsort((numbered.arm, numbered.people)))
 
 
 def numbered(arms: Array, earlier: Array | None) -> Arms:

@@ -36,17 +36,17 @@ def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
     links = [
         Link(
             number[child],
-            [number[effect.from_] for effect in own],
-            [effect.slope for effect in own],
-            [effect.deviation for effect in own],
+            [number[effect.from_] for effect in effects],
+            [effect.slope for effect in effects],
+            [effect.deviation for effect in effects],
             stops=(spec.features[number[child]].bounds if child in stops else None) or NOWHERE,
-            strata=_strata(codec, own),
+            strata=_strata(codec, effects),
         )
-        for child, own in followed.items()
+        for child, effects in followed.items()
     ]
     for name, text in spec.computed.items():
         computed = expression(text)
-        links.append(Link(number[name], [number[each] for each in computed.names], formula=_formula(computed)))
+        links.append(Link(number[name], [number[term] for term in computed.names], formula=_formula(computed)))
     if not links:
         return None
     columns = np.searchsorted(codec.feature_of, np.arange(len(spec.features)))
@@ -64,8 +64,13 @@ def _strata(codec: FeatureCodec, effects: Sequence[FittedEffect]) -> EncodedStra
     groups = [value for value in dict.fromkeys(chain.from_iterable(strata)) if value in values]
     if not groups:
         return None
-    of_groups = [[own.get(value, effect) for effect, own in zip(effects, strata, strict=True)] for value in groups]
-    slopes, deviations = np.array([[(each.slope, each.deviation) for each in own] for own in of_groups]).T
+    of_groups = [
+        [slopes_of_child.get(value, effect) for effect, slopes_of_child in zip(effects, strata, strict=True)]
+        for value in groups
+    ]
+    slopes, deviations = np.array(
+        [[(slope.slope, slope.deviation) for slope in slopes_of_child] for slopes_of_child in of_groups]
+    ).T
     rows = np.array([values[value] for value in groups])
     return EncodedStrata(np.flatnonzero(codec.feature_of == index), rows, slopes.T, deviations.T)
 

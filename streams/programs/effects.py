@@ -23,13 +23,13 @@ def effects_in_force(spec: ProgramSpec, fitted: Fitted) -> tuple[FittedEffect, .
 
     Give a spec that ``lacking_effects`` has nothing to say of.
     """
-    return tuple([effect for each in effects_of(spec) if (effect := _known(each, _by_edge(fitted))) is not None])
+    return tuple([effect for stated in effects_of(spec) if (effect := _known(stated, _by_edge(fitted))) is not None])
 
 
 def lacking_effects(spec: ProgramSpec, fitted: Fitted) -> str | None:
     """The effects of which neither the spec nor a manifest has all, in words; None where there are none."""
     known = _by_edge(fitted)
-    lacking = [f"{each.from_} -> {each.to}" for each in effects_of(spec) if _known(each, known) is None]
+    lacking = [f"{effect.from_} -> {effect.to}" for effect in effects_of(spec) if _known(effect, known) is None]
     shown = ", ".join(lacking[:MOST_SHOWN]) + (", ..." if len(lacking) > MOST_SHOWN else "")
     return shown or None
 
@@ -48,7 +48,7 @@ def doubts_in_words(doubts: Doubts | None, fitted: Fitted) -> Iterator[str]:
             yield f"{name}: not what `computed` says in {share(broken)} of the rows: correct the formula or these rows"
         if undefined := doubts.undefined.get(name):
             yield f"{name}: `computed` is not defined in {share(undefined)} of the rows, such as by a division by zero"
-    slopes = {} if isinstance(fitted, UnsetType) else {effect_name(each): each.slope for each in fitted}
+    slopes = {} if isinstance(fitted, UnsetType) else {effect_name(effect): effect.slope for effect in fitted}
     for name, slope in doubts.against.items():
         yield (
             f"effect {name}: the spec says a slope of {slopes.get(name, 0.0):.4g}, and in the data it is "
@@ -58,21 +58,21 @@ def doubts_in_words(doubts: Doubts | None, fitted: Fitted) -> Iterator[str]:
 
 def fitted_in_words(spec: ProgramSpec, fitted: Fitted) -> Iterator[str]:
     """A line for each of the first effects of a model: how much follows, and how that differs between people."""
-    told = {(each.from_, each.to): each for each in effects_of(spec)}
+    stated = {(fit.from_, fit.to): fit for fit in effects_of(spec)}
     bounds = {feature.name: feature.bounds for feature in spec.features}
     found = () if isinstance(fitted, UnsetType) else fitted
-    for each in found[:MOST_SHOWN]:
-        effect, ends = told[each.from_, each.to], bounds.get(each.to)
+    for fit in found[:MOST_SHOWN]:
+        effect, ends = stated[fit.from_, fit.to], bounds.get(fit.to)
         source = "as the spec says" if effect.slope is not None else "fitted"
         source += f", stops at {ends[0]:g} and {ends[1]:g}" if effect.stops and ends is not None else ""
-        strata = {} if effect.slope is not None or isinstance(each.strata, UnsetType) else each.strata
-        line = f"effect {effect_name(each)}: {each.slope:.4g} for each 1, {_spread(each)} ({source})"
-        slopes: list[FittedEffect | FittedSlope] = [each, *strata.values()]
-        is_sure = any(own.deviation < abs(own.slope) for own in slopes)
+        strata = {} if effect.slope is not None or isinstance(fit.strata, UnsetType) else fit.strata
+        line = f"effect {effect_name(fit)}: {fit.slope:.4g} for each 1, {_spread(fit)} ({source})"
+        slopes: list[FittedEffect | FittedSlope] = [fit, *strata.values()]
+        is_sure = any(slope.deviation < abs(slope.slope) for slope in slopes)
         yield line if is_sure else f"{line}: which way it goes is not sure of anybody"
         if strata:
-            groups = [f"{value} {own.slope:.4g}, {_spread(own)}" for value, own in strata.items()]
-            yield f"  by {each.by}: {'; '.join(groups)}"
+            groups = [f"{value} {slope.slope:.4g}, {_spread(slope)}" for value, slope in strata.items()]
+            yield f"  by {fit.by}: {'; '.join(groups)}"
     if len(found) > MOST_SHOWN:
         yield f"and {len(found) - MOST_SHOWN} more effects, in the manifest"
 
@@ -87,7 +87,7 @@ def share(value: float) -> str:
 
 
 def _by_edge(fitted: Fitted) -> Mapping[tuple[str, str], FittedEffect]:
-    return {} if isinstance(fitted, UnsetType) else {(each.from_, each.to): each for each in fitted}
+    return {} if isinstance(fitted, UnsetType) else {(effect.from_, effect.to): effect for effect in fitted}
 
 
 def _known(effect: Effect, fitted: Mapping[tuple[str, str], FittedEffect]) -> FittedEffect | None:
@@ -101,7 +101,7 @@ def _known(effect: Effect, fitted: Mapping[tuple[str, str], FittedEffect]) -> Fi
     if effect.slope is not None or other is None or isinstance(other.strata, UnsetType):
         return known
     strata = {
-        value: replace(own, deviation=effect.deviation) if effect.deviation is not None else own
-        for value, own in other.strata.items()
+        value: replace(fit, deviation=effect.deviation) if effect.deviation is not None else fit
+        for value, fit in other.strata.items()
     }
     return replace(known, by=other.by, strata=strata)

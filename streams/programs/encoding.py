@@ -16,9 +16,9 @@ def codec_of(spec: ProgramSpec, manifest: Manifest) -> FeatureCodec:
     Where the spec's bounds are narrower than those that the model was trained with, the model's encode the features.
     """
     wider = bounds_of(manifest)
-    own = {feature.name: feature.bounds for feature in spec.features if feature.bounds is not None}
+    bounds = {feature.name: feature.bounds for feature in spec.features if feature.bounds is not None}
     return FeatureCodec(
-        spec, {name: wider[name] for name in own.keys() & wider.keys() if _within(own[name], wider[name])}
+        spec, {name: wider[name] for name in bounds.keys() & wider.keys() if _within(bounds[name], wider[name])}
     )
 
 

@@ -48,8 +48,8 @@ def round_score(spec: ProgramSpec, accepted: NDArray[np.float64]) -> float | Non
     """
     if not closes_rounds(spec):
         return None
-    own = round_goal(spec).constant_score
-    return own if own is not None or not len(accepted) else float(np.median(accepted))
+    constant = round_goal(spec).constant_score
+    return constant if constant is not None or not len(accepted) else float(np.median(accepted))
 
 
 def needed_for_rounds(spec: ProgramSpec) -> frozenset[str]:

@@ -75,11 +75,11 @@ def limited_memory(memory_bytes: int) -> Iterator[None]:
 def _allowed_data(memory_bytes: int) -> int | None:
     """The limit of private memory that allows so much more than there is; None where that is not known."""
     try:
-        own = _OWN_DATA.search(_STATUS.read_text())
+        used = _OWN_DATA.search(_STATUS.read_text())
     except OSError:
         return None
-    if own is None:
+    if used is None:
         return None
-    allowed = int(own[1]) * 1024 + memory_bytes
+    allowed = int(used[1]) * 1024 + memory_bytes
     current = resource.getrlimit(resource.RLIMIT_DATA)
     return min([allowed, *(limit for limit in current if limit != resource.RLIM_INFINITY)])

@@ -330,14 +330,14 @@ class Program:
     def changes_to(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
         """The changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
         people = person[np.newaxis]
-        changed = self.codec.changed_codes(people, self.told(people, target[np.newaxis]))
+        changed = self.codec.changed_codes(people, self.stated_targets(people, target[np.newaxis]))
         return self.changes(values, changed, 0, 0)
 
-    def told(self, people: Array, targets: Array) -> Array:
+    def stated_targets(self, people: Array, targets: Array) -> Array:
         """Targets (n, D) of people (n, D) without what only follows from what these do."""
         if self.consequences is None:
             return targets
-        return np.where(self.consequences.told(targets, people), targets, people)
+        return np.where(self.consequences.stated_changes(targets, people), targets, people)
 
     def states_to_hold(self, people: Array, targets: Array) -> Sequence[Array]:
         """The states (n, D) in each of which options must be accepted, of one person (D,) or people (n, D).
@@ -352,8 +352,10 @@ class Program:
         """What follows from the changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
         if self.consequences is None:
             return ()
-        told, targets = self.told(person[np.newaxis], target[np.newaxis]), target[np.newaxis]
-        return self.changes(values, self.codec.changed_codes(np.where(told != targets, person, targets), targets), 0, 0)
+        stated, targets = self.stated_targets(person[np.newaxis], target[np.newaxis]), target[np.newaxis]
+        return self.changes(
+            values, self.codec.changed_codes(np.where(stated != targets, person, targets), targets), 0, 0
+        )
 
     @cached_property
     def audited(self) -> tuple[int, ...]:
@@ -399,7 +401,7 @@ class Program:
             return None
         people = np.repeat(np.arange(batch.number), batch.last - batch.first)
         return self.codec.changed_codes(
-            batch.people[people], self.told(batch.people[people], batch.points[batch.point])
+            batch.people[people], self.stated_targets(batch.people[people], batch.points[batch.point])
         )
 
     def changes(self, values: Values, changed: ChangedCodes | None, index: int, point: int) -> tuple[Change, ...]:

@@ -65,7 +65,7 @@ def measured_promise(
     ``measured`` says what the verdict of the retrains is worth under models of other rows.
     """
     promise = promise_on(terms)
-    artefacts = promise.measured(model.score, [score_of_options(each.score) for each in retrains])
+    artefacts = promise.measured(model.score, [score_of_options(retrain.score) for retrain in retrains])
     if isinstance(promise, Certified):
         artefacts["calibration"] = _calibration(terms, measured)
     promise.equip(**artefacts)

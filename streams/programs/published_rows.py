@@ -29,8 +29,8 @@ def published_personal_features(spec: ProgramSpec) -> Iterator[Violation]:
     """The fault of a spec under which people would read others' personal features."""
     personal = [feature.name for feature in spec.features if feature.pii]
     if personal and copies_rows(spec) and not spec.instances.publish:
-        told = f"people would read {', '.join(personal)} (pii) of others, since options are rows of the data"
-        yield ("policy", "generator"), f"{told}: {WHAT_TO_DO}"
+        sentence = f"people would read {', '.join(personal)} (pii) of others, since options are rows of the data"
+        yield ("policy", "generator"), f"{sentence}: {WHAT_TO_DO}"
 
 
 def fewest_alike(instances: Iterable[Mapping[str, Value]], rows: Iterable[Mapping[str, Value]]) -> int:
@@ -51,8 +51,8 @@ def publishing_fault(spec: ProgramSpec, alike: int | None) -> str | None:
     if alike is not None and alike >= FEWEST_ALIKE:
         return None
     count = "nobody has counted how many" if alike is None else f"as few as {alike}"
-    told = f"options are rows of the data, and {count} of its rows are like one of them"
-    return f"{told}, where {FEWEST_ALIKE} hide whose it is: {WHAT_TO_DO}"
+    sentence = f"options are rows of the data, and {count} of its rows are like one of them"
+    return f"{sentence}, where {FEWEST_ALIKE} hide whose it is: {WHAT_TO_DO}"
 
 
 def _features(row: Mapping[str, Value]) -> Sequence[Hashable]:

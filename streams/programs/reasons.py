@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 class PersonReasons(NamedTuple):
     """The reasons that a person is told, the foremost first, and the protected features that would be among them."""
 
-    told: tuple[Reason, ...]
+    stated: tuple[Reason, ...]
     withheld: tuple[str, ...] = ()
 
 
@@ -65,10 +65,10 @@ class RejectionReasons:
         features = self._features
         return [
             PersonReasons(
-                tuple([_reason(features[number], number, own, low[number]) for number in told]),
+                tuple([_reason(features[number], number, raw, low[number]) for number in stated]),
                 tuple([features[number].name for number in withheld]),
             )
-            for (told, withheld), own, low in zip(principal, values, is_low, strict=True)
+            for (stated, withheld), raw, low in zip(principal, values, is_low, strict=True)
         ]
 
 

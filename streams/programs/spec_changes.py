@@ -109,13 +109,15 @@ def _differences(old: ProgramSpec, new: ProgramSpec) -> Iterator[tuple[Path, str
     before, after = (msgspec.json.decode(document(spec), type=dict[str, Any]) for spec in (old, new))
     names, others = ([feature.name for feature in spec.features] for spec in (old, new))
     if names != others:
-        gone, come = ([name for name in own if name not in other] for own, other in ((names, others), (others, names)))
+        gone, come = (
+            [name for name in present if name not in other] for present, other in ((names, others), (others, names))
+        )
         differ = (gone, come) if gone or come else (names, others)
         yield ("features",), _listed(differ[0]), _listed(differ[1])
         del before["features"], after["features"]
     values = [dict(_leaves(fields)) for fields in (before, after)]
     for path in dict.fromkeys((*values[0], *values[1])):
-        was, now = (_text(each.get(path)) for each in values)
+        was, now = (_text(leaves.get(path)) for leaves in values)
         if was != now:
             yield path, was, now
 

@@ -68,7 +68,7 @@ def undecided_label(spec: ProgramSpec) -> Iterator[Violation]:
 
 def load_spec_of(program: str, paths: Iterable[Path]) -> LoadedSpec:
     """The spec of a program among several; raise ``UsageError`` where none is its, ``SpecError`` for a bad one."""
-    loaded = {own.spec.program: own for own in map(load_program_spec, paths)}
+    loaded = {entry.spec.program: entry for entry in map(load_program_spec, paths)}
     if program not in loaded:
         raise UsageError(f"--spec: none of {', '.join(sorted(loaded))} is program {program!r}: give its spec too")
     return loaded[program]

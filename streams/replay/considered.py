@@ -31,7 +31,7 @@ def considered_options(step: ReplayedStep, program: Program, values: Values) -> 
     changed = (
         None
         if program.generator.copies_instances
-        else codec.changed_codes(people, program.told(people, options.targets))
+        else codec.changed_codes(people, program.stated_targets(people, options.targets))
     )
     considered = [
         ConsideredOption(

@@ -78,12 +78,12 @@ class FoundLetter(NamedTuple):
 
     def headers_again(self, now_ms: int | None = None) -> Headers:
         """The headers to send the record with again; ``now_ms`` replaces its event time."""
-        own = {RETRY: self.id.encode()}
+        added = {RETRY: self.id.encode()}
         if self.letter.refused_as != "record":
-            own[CE_ID] = f"retry/{self.id}".encode()
+            added[CE_ID] = f"retry/{self.id}".encode()
         if now_ms is not None or CE_TIME not in dict(self.letter.headers):
-            own[CE_TIME] = format_time(self.time_ms if now_ms is None else now_ms).encode()
-        return [*((name, value) for name, value in self.letter.headers if name not in own), *own.items()]
+            added[CE_TIME] = format_time(self.time_ms if now_ms is None else now_ms).encode()
+        return [*((name, value) for name, value in self.letter.headers if name not in added), *added.items()]
 
 
 def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
@@ -95,8 +95,12 @@ def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
         return None
     if not isinstance(attributes, CloudEvent):
         return None
-    own = read_headers(letter.headers)
-    times_ms = (own.time_ms if isinstance(own, CloudEvent) else None, attributes.time_ms, record.timestamp_ms)
+    refused = read_headers(letter.headers)
+    times_ms = (
+        refused.time_ms if isinstance(refused, CloudEvent) else None,
+        attributes.time_ms,
+        record.timestamp_ms,
+    )
     time_ms = next(time_ms for time_ms in times_ms if time_ms is not None)
     kind = next((kind for kind in kinds.of("input") if topics.of(kind) == letter.topic), None)
     named = fields_of(letter)
@@ -113,10 +117,10 @@ def position_of(record: Record | DeadLetter) -> str:
 
 def headers_of_another(record: Record, now_ms: int | None = None) -> Headers:
     """The headers to send a further record of a run with again; ``now_ms`` replaces its event time."""
-    own = {RETRY: position_of(record).encode()}
+    added = {RETRY: position_of(record).encode()}
     if now_ms is not None or CE_TIME not in dict(record.headers):
-        own[CE_TIME] = format_time(record.timestamp_ms if now_ms is None else now_ms).encode()
-    return [*((name, value) for name, value in record.headers if name not in own), *own.items()]
+        added[CE_TIME] = format_time(record.timestamp_ms if now_ms is None else now_ms).encode()
+    return [*((name, value) for name, value in record.headers if name not in added), *added.items()]
 
 
 def retried_id(record: Record) -> str | None:

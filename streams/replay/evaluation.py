@@ -300,10 +300,10 @@ class _Shard:
 
     def _with_target_cost(self, options: Options) -> Options:
         """The options with the execution probabilities that the target's cost gives."""
-        target, whose = self._target, np.zeros(options.number, dtype=np.intp)
+        target, owner = self._target, np.zeros(options.number, dtype=np.intp)
         objective, feature_of = target.objective_under(target.bundle), target.codec.feature_of
         person, arm, points, point, *_ = options
-        return objective.options(person[np.newaxis], whose, arm, points, point, feature_of).of(0)
+        return objective.options(person[np.newaxis], owner, arm, points, point, feature_of).of(0)
 
 
 def _execution(options: Options, arm: int) -> float:

@@ -69,10 +69,10 @@ class _Places:
     """The offsets of partitions that ranges hold."""
 
     def __init__(self, ranges: dict[TopicPartition, set[tuple[int, int]]]) -> None:
-        self._starts = {partition: [first for first, _ in sorted(own)] for partition, own in ranges.items()}
+        self._starts = {partition: [first for first, _ in sorted(spans)] for partition, spans in ranges.items()}
         # The furthest end of all that begin no later.
         self._ends = {
-            partition: list(accumulate((last for _, last in sorted(own)), max)) for partition, own in ranges.items()
+            partition: list(accumulate((last for _, last in sorted(spans)), max)) for partition, spans in ranges.items()
         }
 
     def hold(self, topic: str, partition: int, offset: int) -> bool:
@@ -175,8 +175,10 @@ class History:
         if isinstance(event, Erasure) and event.applicant is not None:
             if self._program in (None, event.program):
                 until_ms = happening.time_ms if entry is None or entry.clock_ms is None else entry.clock_ms
-                own = _ApplicantErasure(happening, event.applicant, until_ms, None if entry is None else entry.position)
-                self._erasures[*_place(happening), journal] = own
+                erasure = _ApplicantErasure(
+                    happening, event.applicant, until_ms, None if entry is None else entry.position
+                )
+                self._erasures[*_place(happening), journal] = erasure
             return
         if not self._concerns(event):
             return

@@ -41,9 +41,9 @@ def names_of(value: Any, name: str = "") -> Iterator[str]:
     """The names of all fields of a value: see ``Part``."""
     if isinstance(value, dict):
         for field, inner in value.items():
-            own = f"{name}.{field}".lstrip(".")
-            yield own
-            yield from names_of(inner, own)
+            path = f"{name}.{field}".lstrip(".")
+            yield path
+            yield from names_of(inner, path)
     elif isinstance(value, list):
         for inner in value:
             yield from names_of(inner, f"{name}[]")

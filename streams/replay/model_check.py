@@ -70,30 +70,30 @@ def check_open_options(
     """
     manifest, sha256 = read_manifest(address)
     loaded = load_spec_of(manifest.program, specs)
-    own = assemble(loaded)
-    check_identity(manifest, own.name, address)
-    if own.closes_rounds:
+    program = assemble(loaded)
+    check_identity(manifest, program.name, address)
+    if program.closes_rounds:
         raise UsageError(
-            f"{loaded.path}: program {own.name!r} promises the scores of its rounds, under any model, so no option of "
-            "it can be broken"
+            f"{loaded.path}: program {program.name!r} promises the scores of its rounds, under any model, so no option "
+            "of it can be broken"
         )
-    _check_features(own, by)
+    _check_features(program, by)
     with limited_memory(model_bytes):
-        new = own.load(address, sha256)
-        check_fits(new, own.spec, address)
-    ledgers = program_ledgers(state_dirs, own.name)
+        new = program.load(address, sha256)
+        check_fits(new, program.spec, address)
+    ledgers = program_ledgers(state_dirs, program.name)
     for ledger in ledgers:
-        _check_identity(own, ledger)
-    counts = OptionCounts(own, new, by, now_ms)
+        _check_identity(program, ledger)
+    counts = OptionCounts(program, new, by, now_ms)
     unknown = 0
-    if own.promises:
+    if program.promises:
         open_in = [ledger for ledger in ledgers if ledger.people]
-        _count(own, new, open_in, counts, progress)
+        _count(program, new, open_in, counts, progress)
     else:
         open_in = [ledger for ledger in ledgers if ledger.cases]
-        unknown = _count_told(own, open_in, counts, progress)
+        unknown = _count_told(program, open_in, counts, progress)
     return CheckedModel(
-        program=own.name,
+        program=program.name,
         version=new.version,
         current=tuple(sorted({ledger.version for ledger in open_in or ledgers})),
         partitions=tuple(sorted(ledger.partition for ledger in ledgers)),
@@ -102,8 +102,8 @@ def check_open_options(
         groups=counts.groups(),
         expired=counts.expired,
         is_unfinished=any(ledger.record.scan is not None for ledger in ledgers),
-        honours=own.spec.promise.grandfather,
-        promised=own.promises,
+        honours=program.spec.promise.grandfather,
+        promised=program.promises,
         unknown=unknown,
         doubts=(
             *selected_in_words(new.manifest.measured),
@@ -135,9 +135,9 @@ def _count_told(program: Program, ledgers: Sequence[ProgramLedger], counts: Opti
             current[ledger.manifest_sha256] = program.load(ledger.address, ledger.manifest_sha256)
         model = CurrentModel.of(ledger.in_force(program), current[ledger.manifest_sha256])
         for cases in ledger.case_pages(program.name):
-            told = told_options(model, cases)
-            counts.add(told.people, math.inf)
-            unknown += told.unknown
+            options = told_options(model, cases)
+            counts.add(options.people, math.inf)
+            unknown += options.unknown
             read(len(cases))
     return unknown
 

@@ -39,11 +39,11 @@ def told_options(model: CurrentModel, cases: Sequence[Case]) -> ToldOptions:
         return ToldOptions([], unknown)
     encoded = program.codec.encode_read([values for _, values in read])
     given = np.array([np.nan if case.score is None else case.score for case, _ in read])
-    own = np.flatnonzero(score(encoded) == given)
-    whose, arms, points, point = program.numbering.renumbered(model.vetting.propose(encoded[own]))
-    targets = dict(zip(zip(whose.tolist(), arms.tolist(), strict=True), points[point], strict=True))
+    rows = np.flatnonzero(score(encoded) == given)
+    owner, arms, points, point = program.numbering.renumbered(model.vetting.propose(encoded[rows]))
+    targets = dict(zip(zip(owner.tolist(), arms.tolist(), strict=True), points[point], strict=True))
     people: list[PromisedOptions] = []
-    for number, index in enumerate(own.tolist()):
+    for number, index in enumerate(rows.tolist()):
         case, _ = read[index]
         options = tuple(
             OpenOption(str(place), option.arm, target.tobytes(), model.bundle.manifest_sha256)

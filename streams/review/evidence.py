@@ -73,7 +73,7 @@ class Evidence:
         return {name: column for name, column in others.items() if is_leak(column, self.desired)}
 
     @cached_property
-    def told(self) -> Sequence[tuple[str, Option]]:
+    def told_options(self) -> Sequence[tuple[str, Option]]:
         """Every option with the name of its person."""
         return [
             (answer.application, option)
@@ -86,7 +86,7 @@ class Evidence:
     def changes(self) -> Mapping[str, Sequence[ToldChange]]:
         """The changes that people would be told, by feature, in the spec's order."""
         by_feature: dict[str, list[ToldChange]] = {feature.name: [] for feature in self.spec.features}
-        for person, option in self.told:
+        for person, option in self.told_options:
             for change in option.changes:
                 by_feature[change.feature].append(ToldChange(person, option, change))
         return {name: changes for name, changes in by_feature.items() if changes}
@@ -98,7 +98,7 @@ class Evidence:
 
     def number_of(self, feature: str) -> int:
         """The place of a feature in the spec."""
-        return [each.name for each in self.spec.features].index(feature)
+        return [column.name for column in self.spec.features].index(feature)
 
     def ordered(self) -> Iterable[tuple[Feature, Column]]:
         """The features whose values have an order, with their columns."""

@@ -59,7 +59,7 @@ def review(
         unlabelled=int(evidence.read.unlabelled.sum()),
         rejected=int((~evidence.approved).sum()),
         people=len(evidence.answers),
-        options=len(evidence.told),
+        options=len(evidence.told_options),
         none=dict(Counter(answer.reason for answer in evidence.without).most_common()),
         features=tuple(uses(evidence)),
         examples=tuple(examples(evidence)),

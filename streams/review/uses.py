@@ -23,12 +23,12 @@ Answer = TypeVar("Answer", Recourse, NoRecourse)
 def uses(evidence: Evidence) -> Iterator[FeatureUse]:
     """The features that options change, the most frequent first."""
     options = defaultdict[str, list[Option]](list)
-    for person, option in evidence.told:
+    for person, option in evidence.told_options:
         options[person].append(option)
     ways = Counter(
         feature
-        for own in options.values()
-        for feature in set.intersection(*({change.feature for change in option.changes} for option in own))
+        for ways_of_person in options.values()
+        for feature in set.intersection(*({change.feature for change in option.changes} for option in ways_of_person))
     )
     features = {feature.name: feature for feature in evidence.spec.features}
     for name, changes in sorted(evidence.changes.items(), key=lambda item: -len(item[1])):
@@ -73,5 +73,5 @@ def _example(answer: Recourse | NoRecourse, texts: Texts, language: str) -> Exam
     if isinstance(answer, NoRecourse):
         text = answer.text[language] if answer.text and language in answer.text else answer.detail
         return Example(answer.application, (text,), is_none=True)
-    told = (texts.option(option.changes, option.steps, option.follows) or {} for option in answer.options)
-    return Example(answer.application, tuple([by_language[language] for by_language in told]))
+    texts_of_options = (texts.option(option.changes, option.steps, option.follows) or {} for option in answer.options)
+    return Example(answer.application, tuple([by_language[language] for by_language in texts_of_options]))

@@ -104,8 +104,8 @@ class Snapshots:
         for snapshot in snapshots:
             if snapshot.journal != journal:
                 log.warning("snapshot %s of %s is refused: it is of %s-%d", snapshot.file, path, *snapshot.journal)
-        own = (snapshot for snapshot in snapshots if snapshot.journal == journal)
-        return sorted(own, key=_newness, reverse=True)
+        of_journal = (snapshot for snapshot in snapshots if snapshot.journal == journal)
+        return sorted(of_journal, key=_newness, reverse=True)
 
     def send(self, ledger: Path, journal: TopicPartition, now_ms: int, stop: Event, *, values: bool = True) -> Snapshot:
         """Send a copy of a ledger that may be written meanwhile; raise ``SnapshotError``.

@@ -84,9 +84,9 @@ def _word(text: bytes) -> bytes:
     """A pattern of a name as a word, or behind its length, which some formats double."""
     before = rb"(?<![A-Za-z0-9])" if _WORD.match(text) else b""
     after = rb"(?![A-Za-z0-9])" if _WORD.match(text[-1:]) else b""
-    own = re.escape(text)
+    word = re.escape(text)
     lengths = (bytes([size]) for size in (len(text), 2 * len(text)) if size < 1 << 8)
-    return b"|".join([before + own + after, *(length + own for length in lengths if _WORD.match(length))])
+    return b"|".join([before + word + after, *(length + word for length in lengths if _WORD.match(length))])
 
 
 def _as_numbers(name: str) -> list[bytes]:

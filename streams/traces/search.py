@@ -157,8 +157,8 @@ class TraceSearch:
 
 def _is_companion(path: Path) -> bool:
     """Whether a file belongs to a ledger beside it."""
-    own = (path.with_name(path.name.removesuffix(end)) for end in _COMPANIONS if path.name.endswith(end))
-    return any(ledger.exists() for ledger in own)
+    ledgers = (path.with_name(path.name.removesuffix(end)) for end in _COMPANIONS if path.name.endswith(end))
+    return any(ledger.exists() for ledger in ledgers)
 
 
 def _kind_of(record: Record, found: Mapping[str, object]) -> str:

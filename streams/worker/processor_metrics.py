@@ -115,8 +115,8 @@ class ProcessorMetrics:
             metrics.watermark_timestamp_seconds.labels(state.partition).set(watermark_ms / 1000)
         for program in self._programs:
             metrics.open_recourses.labels(program).set(totals[program])
-        self._rounds.show(state.partition, state.each(ProgramRounds))
-        self._promises.show(state.partition, state.each(PromiseState))
+        self._rounds.show(state.partition, state.all_of(ProgramRounds))
+        self._promises.show(state.partition, state.all_of(PromiseState))
 
     def forget(self, partition: int) -> None:
         """Forget a partition that the worker no longer owns."""

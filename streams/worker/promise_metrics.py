@@ -54,10 +54,10 @@ class PromiseMetrics:
             counts = {result: sum(getattr(event, result) for event in events) for result in (*RESULTS, "replaced")}
             for result, options in counts.items():
                 self._metrics.revalidated_options.labels(name, result).inc(options)
-            own = self._last[partition].setdefault(name, {})
-            if any(event.model != model for event in own.values()):
-                own.clear()
-            own.update((event.shard, event) for event in events)
+            latest = self._last[partition].setdefault(name, {})
+            if any(event.model != model for event in latest.values()):
+                latest.clear()
+            latest.update((event.shard, event) for event in events)
             extra = {"program": name, "version": model, "partition": partition, **counts}
             log.info("looked at the open options under a new model", extra=extra)
 
@@ -114,4 +114,4 @@ class PromiseMetrics:
 
 
 def _total(counts: Iterable[Counter[str]], name: str) -> int:
-    return sum(own[name] for own in counts)
+    return sum(options[name] for options in counts)

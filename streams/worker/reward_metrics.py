@@ -29,14 +29,14 @@ class RewardMetrics:
 
     def show(self, state: PartitionState, changed: Collection[ShardKey]) -> None:
         """Set the gauges after a change of some shards of a partition."""
-        own, programs = self._summaries[state.partition], set[str]()
+        summaries, programs = self._summaries[state.partition], set[str]()
         for shard in state.shards.values():
-            if shard.key in changed or shard.key not in own:
+            if shard.key in changed or shard.key not in summaries:
                 beliefs = shard.learner.beliefs
                 if beliefs is not None:
                     names = [feature.name for feature in shard.program.spec.features]
                     watch = state.get(RewardWatch, *shard.key) or RewardWatch()
-                    own[shard.key] = summary_of(watch, beliefs, names)
+                    summaries[shard.key] = summary_of(watch, beliefs, names)
                     programs.add(shard.key.program)
         self._set(programs)
 
@@ -51,7 +51,12 @@ class RewardMetrics:
 
     def _set(self, programs: Collection[str]) -> None:
         for name in programs:
-            parts = [summary for own in self._summaries.values() for key, summary in own.items() if key.program == name]
+            parts = [
+                summary
+                for summaries in self._summaries.values()
+                for key, summary in summaries.items()
+                if key.program == name
+            ]
             if not parts:
                 continue
             # Prometheus sees no increase in a series that begins at 1.

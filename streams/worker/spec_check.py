@@ -60,11 +60,11 @@ def check_listed(given: Mapping[str, Program], state: PartitionState, accepted: 
             ("model", model, program.bundle.manifest_sha256),
             ("spec", in_force.sha256, program.sha256),
         )
-        for kind, own, first in answering:
-            if own != first and not accepted.lists(kind, name, own):
+        for kind, answer, first in answering:
+            if answer != first and not accepted.lists(kind, name, answer):
                 raise LedgerError(
-                    f"the ledger of journal partition {state.partition} answers program {name!r} by the {kind} {own}, "
-                    f"which {accepted.path} does not list: list it, or find out who announced it"
+                    f"the ledger of journal partition {state.partition} answers program {name!r} by the {kind} "
+                    f"{answer}, which {accepted.path} does not list: list it, or find out who announced it"
                 )
 
 

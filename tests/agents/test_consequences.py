@@ -68,7 +68,7 @@ class TestTheInverse:
     def test_who_is_told_where_others_end_does_what_leads_there(self, case: Case) -> None:
         consequences, people = case.consequences, case.people
         states = consequences.of_actions(case.acted, people)
-        does = consequences.told(states, people)
+        does = consequences.stated_changes(states, people)
         # Whose action only undoes what follows is told no change, and is not sound.
         shown = (does == (does & (states != people))).all(axis=1)
         assert np.array_equal(consequences.after(np.where(does, states, people), people)[shown], states[shown])

@@ -112,24 +112,24 @@ class AimedSearch:
         people = np.ascontiguousarray(people)
         unchanged = self._improvement.log_odds(people, people)
         limits = [
-            most_promising(self._judge, self._grid, person, StepLimits(*each))
-            for person, each in zip(people, zip(*self._grid.limits(people), strict=True), strict=True)
+            most_promising(self._judge, self._grid, person, StepLimits(*limits))
+            for person, limits in zip(people, zip(*self._grid.limits(people), strict=True), strict=True)
         ]
         return _Block(people, StepLimits(*map(np.array, zip(*limits, strict=True))), unchanged, missed)
 
     def _searched(self, block: _Block) -> Targets:
         count, features = len(block.people), len(self._grid.features)
-        whose, feature, steps = moves_of_all(block.limits, MOVES)
-        alone = np.full((len(whose), self._most_changes), NOTHING), np.zeros((len(whose), self._most_changes), np.int64)
+        owner, feature, steps = moves_of_all(block.limits, MOVES)
+        alone = np.full((len(owner), self._most_changes), NOTHING), np.zeros((len(owner), self._most_changes), np.int64)
         alone[0][:, 0], alone[1][:, 0] = feature, steps
-        measured = self._measured(block, whose, *alone, whole=True)
+        measured = self._measured(block, owner, *alone, whole=True)
         chosen, starts = useful(measured, measured.first(count), features)
         moves = base = measured.at(chosen)
-        own = block.unchanged, log_odds(self._judge.score(block.people))
+        unchanged = block.unchanged, log_odds(self._judge.score(block.people))
         need = log_odds(np.array([self._judge.goal.required])).item()
         for size in range(2, self._most_changes + 1):
             pairs = _effects(base), base.first(count), _effects(moves), starts
-            changes = Changes(*promising(*pairs, own, self._objective.nu, need, features))
+            changes = Changes(*promising(*pairs, unchanged, self._objective.nu, need, features))
             more = self._measured(
                 block, *self._new(measured.at(EMPTY), changes, count), whole=size < self._most_changes
             )
@@ -144,31 +144,31 @@ class AimedSearch:
     def _new(self, known: Targets, changes: Changes, people: int) -> tuple[Indices, Indices, Steps]:
         """Whose the changes are that nobody knows yet, their features and their steps."""
         new = are_new(Changes(known.feature, known.steps, known.first(people)), changes)
-        whose = np.repeat(np.arange(people), np.diff(changes.first))
-        return whose[new], changes.feature[new], changes.steps[new]
+        owner = np.repeat(np.arange(people), np.diff(changes.first))
+        return owner[new], changes.feature[new], changes.steps[new]
 
     def _measured(
-        self, block: _Block, whose: Indices, feature: Indices, steps: Steps, *, whole: bool = False
+        self, block: _Block, owner: Indices, feature: Indices, steps: Steps, *, whole: bool = False
     ) -> Targets:
         """The targets of changes of people, by person. Unless the ``whole`` is asked for, rejected ones count as no
         help."""
         parts = [
-            self._piece(block, whose[piece], feature[piece], steps[piece], whole)
-            for piece in pieces(len(whose), block.people.shape[1])
+            self._piece(block, owner[piece], feature[piece], steps[piece], whole)
+            for piece in pieces(len(owner), block.people.shape[1])
         ]
         return parts[0] if len(parts) == 1 else Targets._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _piece(self, block: _Block, whose: Indices, feature: Indices, steps: Steps, whole: bool) -> Targets:
+    def _piece(self, block: _Block, owner: Indices, feature: Indices, steps: Steps, whole: bool) -> Targets:
         people, objective = block.people, self._objective
-        rows = self._grid.moved_few(people, whose, feature, steps)
-        scores, cost, allowed, reached = self._judge(rows, people, whose)
+        rows = self._grid.moved_few(people, owner, feature, steps)
+        scores, cost, allowed, reached = self._judge(rows, people, owner)
         accepted = allowed & reached
         asked, helps = accepted | whole, np.full(len(rows), -LARGEST_ODDS)
-        helps[asked] = self._improvement.log_odds(rows[asked], people[whose[asked]])
-        accepted[accepted] = block.missed.worth(rows[accepted], people, whose[accepted], helps[accepted])
+        helps[asked] = self._improvement.log_odds(rows[asked], people[owner[asked]])
+        accepted[accepted] = block.missed.worth(rows[accepted], people, owner[accepted], helps[accepted])
         value = objective.value(helps, cost)
         near = objective._replace(nu=HARDER * objective.nu).value(helps, cost)
-        return Targets(whose, feature, steps, cost, helps, log_odds(scores), value, near, accepted)
+        return Targets(owner, feature, steps, cost, helps, log_odds(scores), value, near, accepted)
 
 
 def _effects(targets: Targets) -> ChangeEffects:

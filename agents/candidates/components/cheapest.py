@@ -70,8 +70,8 @@ class CheapestSearch:
         for start in range(0, len(people), size):
             block = people[start : start + size]
             limits = map(StepLimits._make, zip(*self.grid.limits(block), strict=True))
-            own = list(map(self._searched_limits, block, limits))
-            searches = list(map(self._search, block, own, self._judge.score(block).tolist()))
+            searched = list(map(self._searched_limits, block, limits))
+            searches = list(map(self._search, block, searched, self._judge.score(block).tolist()))
             yield from in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
 
     def is_exhaustive(self, limits: StepLimits) -> bool:
@@ -82,16 +82,16 @@ class CheapestSearch:
         """How far a person's features are moved."""
         return limits if self.is_exhaustive(limits) else most_promising(self._judge, self.grid, person, limits)
 
-    def _search(self, person: Array, limits: StepLimits, own: float) -> Asking[ScoredTargets]:
+    def _search(self, person: Array, limits: StepLimits, score: float) -> Asking[ScoredTargets]:
         """The targets of a person of this score that are asked about."""
         moved = np.flatnonzero(limits.most > limits.fewest)
-        targets, limits = ScoredTargets(moved, len(self.grid.features)), StepLimits(*(each[moved] for each in limits))
+        targets, limits = ScoredTargets(moved, len(self.grid.features)), StepLimits(*(ends[moved] for ends in limits))
         if self.is_exhaustive(limits):
             yield from targets.add(every_target(limits, self._most_changes))
             return targets
         yield from targets.add(single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
         single, steps = targets.all, targets.steps
-        effects = SingleMoveEffects.of(steps, single.score, single.cost, own, self._judge.goal.required)
+        effects = SingleMoveEffects.of(steps, single.score, single.cost, score, self._judge.goal.required)
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(targets.undominated()) >= ENOUGH:
                 break
@@ -121,28 +121,28 @@ class CheapestSearch:
             rows = self.grid.targets(person, targets.whole(targets.steps[best]))
             # What only follows has no steps of its own.
             sizes = np.where(targets.steps[best] != 0, self.grid.sizes(person, rows)[:, moved], 0.0)
-            which = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
+            feature = np.argsort(-sizes, axis=1, kind="stable")[:, rank]
             floor = np.zeros(len(best), dtype=np.int64)
             for _ in range(NARROWINGS):
-                best, floor = yield from self._narrowed(targets, best, which, floor)
+                best, floor = yield from self._narrowed(targets, best, feature, floor)
 
     def _narrowed(
-        self, targets: ScoredTargets, best: Indices, which: Indices, floor: Steps
+        self, targets: ScoredTargets, best: Indices, feature: Indices, floor: Steps
     ) -> Asking[tuple[Indices, Steps]]:
         """Score fewer steps of one feature of each option, above ``floor`` steps; return the best of each."""
-        own = targets.steps[best, which]
-        between = floor[:, np.newaxis] + np.rint((own - floor)[:, np.newaxis] * SHARES).astype(np.int64)
-        between = np.where(between == 0, own[:, np.newaxis], between)
+        taken = targets.steps[best, feature]
+        between = floor[:, np.newaxis] + np.rint((taken - floor)[:, np.newaxis] * SHARES).astype(np.int64)
+        between = np.where(between == 0, taken[:, np.newaxis], between)
         steps = np.repeat(targets.steps[best], BETWEEN, axis=0)
-        steps[np.arange(len(steps)), np.repeat(which, BETWEEN)] = between.ravel()
+        steps[np.arange(len(steps)), np.repeat(feature, BETWEEN)] = between.ravel()
         numbers = yield from targets.add(steps)
         more = numbers.reshape(-1, BETWEEN)
         # The fewest steps that are valid, and the most of the others below them.
         valid = targets.all.valid[more] & (targets.all.cost[more] <= targets.all.cost[best][:, np.newaxis])
-        first, each = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
+        first, options = np.where(valid.any(axis=1), valid.argmax(axis=1), BETWEEN), np.arange(len(best))
         candidates = np.concatenate([more, best[:, np.newaxis]], axis=1)
         below = np.concatenate([floor[:, np.newaxis], between], axis=1)
-        return candidates[each, first], below[each, first]
+        return candidates[options, first], below[options, first]
 
     def _drop_changes(self, targets: ScoredTargets) -> Asking[None]:
         """Score each option without each of its changes, so that one that it does not need is left out."""
@@ -154,17 +154,17 @@ class CheapestSearch:
             if not targets.all.valid[numbers[numbers >= known]].any():
                 break
 
-    def measured(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> MeasuredTargets:
+    def measured(self, people: Array, missed: Missed, owner: Indices, steps: Steps) -> MeasuredTargets:
         """The targets of people (n, D), by their numbers (R,), each moved by a row of steps (R, M)."""
-        cuts = pieces(len(whose), people.shape[1])
-        parts = [self._piece(people, missed, whose[piece], steps[piece]) for piece in cuts]
+        cuts = pieces(len(owner), people.shape[1])
+        parts = [self._piece(people, missed, owner[piece], steps[piece]) for piece in cuts]
         return parts[0] if len(parts) == 1 else MeasuredTargets._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _piece(self, people: Array, missed: Missed, whose: Indices, steps: Steps) -> MeasuredTargets:
-        rows = self.grid.moved(people[whose], steps)
-        scores, cost, allowed, reached = self._judge(rows, people, whose)
+    def _piece(self, people: Array, missed: Missed, owner: Indices, steps: Steps) -> MeasuredTargets:
+        rows = self.grid.moved(people[owner], steps)
+        scores, cost, allowed, reached = self._judge(rows, people, owner)
         valid = allowed & reached
-        valid[valid] = self._judge.worth(rows[valid], people, whose[valid], missed)
+        valid[valid] = self._judge.worth(rows[valid], people, owner[valid], missed)
         return MeasuredTargets(scores, cost, allowed, reached, valid)
 
 

@@ -63,14 +63,14 @@ def promising(
     bases: Indices,
     move: ChangeEffects,
     moves: Indices,
-    own: tuple[Array, Array],
+    unchanged: tuple[Array, Array],
     nu: float,
     need: float,
     features: int,
 ) -> tuple[Indices, Steps, Indices]:
     """The combinations of a base and a move of each person that promise most, and those of the highest scores.
 
-    Those of person i begin at ``bases[i]`` and ``moves[i]`` (n + 1,). ``own`` are the people's log odds of being
+    Those of person i begin at ``bases[i]`` and ``moves[i]`` (n + 1,). ``unchanged`` are the people's log odds of being
     helped, and of the scores (n,), which must reach ``need``. Scores of models with steps are more than the sum of what
     single moves do: where no predicted combination is accepted, the farthest may be. Returned are the features and
     steps (C, K) of the combinations, and where those of each person begin.
@@ -84,8 +84,8 @@ def promising(
     for i in range(len(bases) - 1):
         pairs = bases[i], bases[i + 1], moves[i], moves[i + 1]
         count = pairs[3] - pairs[2]
-        best = combined(base, move, pairs, Sum(own[0][i], own[1][i], nu, need, most), features, EXTENDED)
-        highest = Sum(own[1][i], own[1][i], 0.0, -math.inf, PER_SET)
+        best = combined(base, move, pairs, Sum(unchanged[0][i], unchanged[1][i], nu, need, most), features, EXTENDED)
+        highest = Sum(unchanged[1][i], unchanged[1][i], 0.0, -math.inf, PER_SET)
         far = combined(base_score, move_score, pairs, highest, features, FARTHEST)
         for code in np.concatenate((best, far)):
             _join(base, pairs[0] + code // count, move, pairs[2] + code % count, feature[at], steps[at])

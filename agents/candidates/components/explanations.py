@@ -60,7 +60,7 @@ class _Miss(NamedTuple):
 
     size: float
     relaxed: Relaxed
-    which: int
+    feature: int
     steps: Steps
 
 
@@ -73,7 +73,7 @@ def smallest_relaxation(unserved: Unserved, *sources: Near) -> str:
     """
     more, size = _more_changes(unserved)
     for near in sources:
-        for miss in sorted(_misses(unserved, near), key=lambda miss: (miss.size, miss.which))[:TRIED]:
+        for miss in sorted(_misses(unserved, near), key=lambda miss: (miss.size, miss.feature))[:TRIED]:
             if miss.size < size and (text := _helping(unserved, miss)):
                 return text
     return more
@@ -96,17 +96,21 @@ def _numbers(space: Space) -> Iterator[Array]:
     yield from space.ranges
 
 
-def neighbours(bases: Steps, most_changes: int, own: StepLimits, wide: StepLimits, factor: NDArray[np.int64]) -> Steps:
+def neighbours(
+    bases: Steps, most_changes: int, limits: StepLimits, wide: StepLimits, factor: NDArray[np.int64]
+) -> Steps:
     """Rows (R, M) that differ from a base (B, M) in one feature, which goes where the relaxed limits alone let it.
 
-    They change at most ``most_changes`` features. The bases and ``own`` are in steps of the rules, the rows and
+    They change at most ``most_changes`` features. The bases and ``limits`` are in steps of the rules, the rows and
     ``wide`` in those of the relaxed ones.
     """
     # Of thousands of features each has a few places.
     most = max(1, NUMBERS // max(1, len(factor)) ** 2)
     places = []
     for feature in range(len(factor)):
-        beyond = _beyond(own.fewest[feature] * factor[feature], own.most[feature] * factor[feature], wide, feature)
+        beyond = _beyond(
+            limits.fewest[feature] * factor[feature], limits.most[feature] * factor[feature], wide, feature
+        )
         counted = beyond + _between(wide, feature, factor.item(feature))
         places += [(feature, count) for count in counted[:: math.ceil(len(counted) / most) or 1]]
     if not places:
@@ -142,39 +146,44 @@ def _misses(unserved: Unserved, near: Near) -> Iterator[_Miss]:
         if not len(alone):
             continue
         alone = alone[valid(grid.targets(person, rows[alone]))]
-        for which in np.flatnonzero((sizes[alone] > 0.0).any(axis=0)).tolist():
-            those = alone[sizes[alone, which] > 0.0]
-            best = those[sizes[those, which].argmin()]
-            miss = _Miss(sizes[best, which].item(), relaxed, which, rows[best])
+        for feature in np.flatnonzero((sizes[alone] > 0.0).any(axis=0)).tolist():
+            missing = alone[sizes[alone, feature] > 0.0]
+            best = missing[sizes[missing, feature].argmin()]
+            miss = _Miss(sizes[best, feature].item(), relaxed, feature, rows[best])
             yield _nearest(unserved, miss, limits)
 
 
-def _sizes(rows: Steps, own: StepLimits, factor: NDArray[np.int64], grid: Grid) -> Array:
+def _sizes(rows: Steps, limits: StepLimits, factor: NDArray[np.int64], grid: Grid) -> Array:
     """The distance of each row's features from what the own limits allow, in shares of their ranges, (R, M)."""
     _, _, step, _, _, scale = grid.layout
-    nearest = np.rint(rows / factor).clip(own.fewest, own.most) * factor
+    nearest = np.rint(rows / factor).clip(limits.fewest, limits.most) * factor
     return np.asarray(np.abs(rows - nearest) * step / scale)
 
 
-def _nearest(unserved: Unserved, miss: _Miss, own: StepLimits) -> _Miss:
+def _nearest(unserved: Unserved, miss: _Miss, limits: StepLimits) -> _Miss:
     """The miss with the value nearest to the rule that is enough."""
     _, _, grid, factor = miss.relaxed
-    which, missed = miss.which, int(miss.steps[miss.which])
-    allowed = int(np.rint(missed / factor[which]).clip(own.fewest[which], own.most[which]) * factor[which])
+    feature, missed = miss.feature, int(miss.steps[miss.feature])
+    allowed = int(
+        np.rint(missed / factor[feature]).clip(limits.fewest[feature], limits.most[feature]) * factor[feature]
+    )
     counts = np.unique(np.linspace(allowed, missed, BETWEEN + 1).round().astype(np.int64))
     rows = np.repeat(miss.steps[np.newaxis], len(counts), axis=0)
-    rows[:, which] = counts
-    sizes = _sizes(rows, own, factor, grid)
-    enough = np.flatnonzero((sizes[:, which] > 0.0) & unserved.valid(grid.targets(unserved.person, rows)))
-    best = enough[sizes[enough, which].argmin()]
-    return miss._replace(size=sizes[best, which].item(), steps=rows[best])
+    rows[:, feature] = counts
+    sizes = _sizes(rows, limits, factor, grid)
+    enough = np.flatnonzero((sizes[:, feature] > 0.0) & unserved.valid(grid.targets(unserved.person, rows)))
+    best = enough[sizes[enough, feature].argmin()]
+    return miss._replace(size=sizes[best, feature].item(), steps=rows[best])
 
 
 def _helping(unserved: Unserved, miss: _Miss) -> str:
     """A relaxation in words; nothing where the generator proposes no option under it."""
     space, person, (kind, _, grid, _) = unserved.space, unserved.person, miss.relaxed
     target = grid.targets(person, miss.steps[np.newaxis])
-    feature, own, value = grid.features[miss.which], *(grid.raw(row)[miss.which].item() for row in (person, target[0]))
+    feature, own, value = (
+        grid.features[miss.feature],
+        *(grid.raw(row)[miss.feature].item() for row in (person, target[0])),
+    )
     if not len(unserved.options(kind.of(space, feature, own, value))):
         return ""
     return f"it would help if {space.feature_names[feature]} {kind.words(space, feature, own, value)}"

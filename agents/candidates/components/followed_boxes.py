@@ -46,10 +46,10 @@ class FollowedBoxes(NamedTuple):
         """The axis along which each feature moves or follows, (B, F); -1 for none, -2 for several."""
         boxes = self.boxes
         moves = np.where(boxes.axis >= 0, 1 << np.maximum(boxes.axis, 0), 0)
-        own = self.acted[boxes.owner]
+        acted = self.acted[boxes.owner]
         for link in self.consequences.links:
             of_parents = np.bitwise_or.reduce(moves[:, list(link.parents)], axis=1)
-            moves[:, link.child] = np.where(own[:, link.child], moves[:, link.child], of_parents)
+            moves[:, link.child] = np.where(acted[:, link.child], moves[:, link.child], of_parents)
         alone = np.rint(np.log2(np.maximum(moves, 1))).astype(np.intp)
         return np.where(moves == 0, -1, np.where(moves & (moves - 1), -2, alone))
 
@@ -62,27 +62,27 @@ class FollowedBoxes(NamedTuple):
             grids = np.flatnonzero(follows.any(axis=1))
             if not len(grids):
                 continue
-            people, told = self._told(grids)
-            told = np.repeat(told[:, np.newaxis], places, axis=1)
+            people, targets = self._stated_targets(grids)
+            targets = np.repeat(targets[:, np.newaxis], places, axis=1)
             moved = boxes.axis[grids] == axis
             for feature in np.flatnonzero(moved.any(axis=0)).tolist():
-                own = moved[:, feature]
-                told[own, :, boxes.columns[feature]] = values[grids[own], feature]
-            people, told = np.repeat(people, places, axis=0), told.reshape(-1, told.shape[2])
-            states = self.consequences.after(told, people).reshape(len(grids), places, -1)
+                chosen = moved[:, feature]
+                targets[chosen, :, boxes.columns[feature]] = values[grids[chosen], feature]
+            people, targets = np.repeat(people, places, axis=0), targets.reshape(-1, targets.shape[2])
+            states = self.consequences.after(targets, people).reshape(len(grids), places, -1)
             for feature in np.flatnonzero(follows.any(axis=0)).tolist():
-                own = follows[grids, feature]
-                values[grids[own], feature] = states[own][:, :, boxes.columns[feature]]
+                chosen = follows[grids, feature]
+                values[grids[chosen], feature] = states[chosen][:, :, boxes.columns[feature]]
         return values
 
-    def _told(self, grids: Indices) -> tuple[Array, Array]:
+    def _stated_targets(self, grids: Indices) -> tuple[Array, Array]:
         """The people of some grids, and what they are told, which changes alone what they do, (G, D) each."""
         boxes, owner = self.boxes, self.boxes.owner[grids]
-        people, told = self.people[owner], self.boxes.rows[owner].copy()
+        people, targets = self.people[owner], self.boxes.rows[owner].copy()
         for feature in self.consequences.followers.tolist():
             column, follows = boxes.columns[feature], ~self.acted[owner, feature]
-            told[follows, column] = people[follows, column]
-        return people, told
+            targets[follows, column] = people[follows, column]
+        return people, targets
 
     def _one_by_one(self, grid: int) -> Boxes:
         """The points of a grid, each a grid of its own."""

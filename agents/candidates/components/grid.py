@@ -134,17 +134,17 @@ class Grid:
         move(targets, np.ascontiguousarray(steps), self.layout, self._rounded)
         return self._followed(targets, people)
 
-    def moved_few(self, people: Array, whose: Indices, feature: Indices, steps: Steps) -> Array:
-        """The same of people (n, D) by their numbers ``whose`` (R,), who change some features (R, K), below 0 where
+    def moved_few(self, people: Array, owner: Indices, feature: Indices, steps: Steps) -> Array:
+        """The same of people (n, D) by their numbers ``owner`` (R,), who change some features (R, K), below 0 where
         there is none, by ``steps`` (R, K)."""
-        targets: Array = people[whose]
+        targets: Array = people[owner]
         move_few(targets, feature, steps, self.layout, self._rounded)
-        return self._followed(targets, people, whose)
+        return self._followed(targets, people, owner)
 
-    def _followed(self, told: Array, people: Array, whose: Indices | slice = slice(None)) -> Array:
-        """The states in which people will be, who move features to what they are ``told`` (R, D)."""
+    def _followed(self, targets: Array, people: Array, owner: Indices | slice = slice(None)) -> Array:
+        """The states in which people will be, who move features to those of their ``targets`` (R, D)."""
         consequences = self._space.consequences
-        return told if consequences is None else consequences.after(told, people[whose])
+        return targets if consequences is None else consequences.after(targets, people[owner])
 
 
 @compiled
@@ -171,12 +171,12 @@ def _move_feature(target: Array, feature: int, count: int, layout: Layout, round
     first, categories, step, unit, low, scale = layout
     column = first[feature]
     if categories[feature] > 0:
-        own = 0
+        current = 0
         for category in range(categories[feature]):
-            if target[column + category] > target[column + own]:
-                own = category
-        target[column + own] = 0.0
-        target[column + (own + count) % categories[feature]] = 1.0
+            if target[column + category] > target[column + current]:
+                current = category
+        target[column + current] = 0.0
+        target[column + (current + count) % categories[feature]] = 1.0
         return
     raw = np.rint((low[feature] + target[column] * scale[feature]) * unit[feature]) / unit[feature]
     if rounded:
@@ -221,12 +221,12 @@ def moves_of_all(limits: StepLimits, count: int) -> tuple[Indices, Indices, Step
     kinds, kind = np.unique(ends, axis=0, return_inverse=True)
     moves = [moves_of(fewest, most, count) for fewest, most in kinds.tolist()]
     length = np.array([len(steps) for steps in moves], dtype=np.intp)
-    start, own = (np.cumsum(length) - length)[kind], length[kind]
-    place = np.repeat(np.arange(len(own)), own)
-    within = np.arange(len(place)) - np.repeat(np.cumsum(own) - own, own)
+    start, lengths = (np.cumsum(length) - length)[kind], length[kind]
+    place = np.repeat(np.arange(len(lengths)), lengths)
+    within = np.arange(len(place)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     every = np.array(list(chain.from_iterable(moves)), dtype=np.int64)
-    whose, feature = np.divmod(place, max(1, limits.most.shape[1]))
-    return whose, feature, every[start[place] + within]
+    owner, feature = np.divmod(place, max(1, limits.most.shape[1]))
+    return owner, feature, every[start[place] + within]
 
 
 def single_moves(moves: Sequence[Sequence[int]]) -> Steps:

@@ -50,21 +50,21 @@ class Missed(NamedTuple):
         """Those of some of the people: what is noted of them stands here, too."""
         return self._replace(numbers=self.numbers[numbers])
 
-    def worth(self, rows: Array, people: Array, whose: Indices, log_odds: Array) -> Mask:
+    def worth(self, rows: Array, people: Array, owner: Indices, log_odds: Array) -> Mask:
         """Which targets (R, D) of the people (n, D), by number (R,), are not below the floor. Others are noted."""
         if self.floor is None or self.least is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
-        worth = self.floor.passed(log_odds, self.least[self.numbers[whose]], rows, people[whose])
-        self._note(rows[~worth], whose[~worth], log_odds[~worth])
+        worth = self.floor.passed(log_odds, self.least[self.numbers[owner]], rows, people[owner])
+        self._note(rows[~worth], owner[~worth], log_odds[~worth])
         return worth
 
-    def _note(self, rows: Array, whose: Indices, log_odds: Array) -> None:
+    def _note(self, rows: Array, owner: Indices, log_odds: Array) -> None:
         """Remember the best of more targets (R, D) of the n people, by their numbers (R,)."""
-        order = np.lexsort((-log_odds, whose))
-        own, first = np.unique(whose[order], return_index=True)
-        best, own = order[first], self.numbers[own]
-        better = log_odds[best] > self.log_odds[own]
-        self.log_odds[own[better]], self.rows[own[better]] = log_odds[best[better]], rows[best[better]]
+        order = np.lexsort((-log_odds, owner))
+        numbers, first = np.unique(owner[order], return_index=True)
+        best, numbers = order[first], self.numbers[numbers]
+        better = log_odds[best] > self.log_odds[numbers]
+        self.log_odds[numbers[better]], self.rows[numbers[better]] = log_odds[best[better]], rows[best[better]]
 
     def target(self, number: int) -> Array:
         """The target of a person, (1, D), or none, (0, D)."""
@@ -82,13 +82,13 @@ class Judge(NamedTuple):
     score: Score
     goal: Goal
 
-    def __call__(self, rows: Array, people: Array, whose: Indices) -> Verdicts:
+    def __call__(self, rows: Array, people: Array, owner: Indices) -> Verdicts:
         """What is said of encoded targets (R, D) of people (n, D), by their numbers (R,)."""
         if self.space.consequences is None:
-            scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, whose)
+            scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, owner)
             return Verdicts(scores, cost, self.space.allowed(rows), self.goal.reached(scores))
-        examined = self.space.examined(rows, people[whose])
-        cost = self.objective.cost.of_targets(examined.acted, people, whose)
+        examined = self.space.examined(rows, people[owner])
+        cost = self.objective.cost.of_targets(examined.acted, people, owner)
         allowed = examined.sound & self.space.allowed(rows)
         scores = self._least_scores(rows, examined.short, allowed)
         return Verdicts(scores, cost, allowed, self.goal.reached(scores))
@@ -107,21 +107,21 @@ class Judge(NamedTuple):
                 scores[again] = np.minimum(scores[again], self.score(rows[again]))
         return scores
 
-    def worth(self, rows: Array, people: Array, whose: Indices, missed: Missed) -> Mask:
+    def worth(self, rows: Array, people: Array, owner: Indices, missed: Missed) -> Mask:
         """Which of them are not below the floor, (R,). Of the others the best are noted."""
         if (floor := self.objective.floor) is None or not len(rows):
             return np.ones(len(rows), dtype=np.bool_)
-        return missed.worth(rows, people, whose, floor.improvement.log_odds(rows, people[whose]))
+        return missed.worth(rows, people, owner, floor.improvement.log_odds(rows, people[owner]))
 
-    def accepts(self, rows: Array, people: Array, whose: Indices) -> tuple[Array, Mask]:
+    def accepts(self, rows: Array, people: Array, owner: Indices) -> tuple[Array, Mask]:
         """Their scores, (R,), and which of them keep the rules, reach the goal and are not below the floor."""
         if self.space.consequences is None:
             scores = self.score(rows)
             valid = self.space.allowed(rows) & self.goal.reached(scores)
         else:
-            scores, _, allowed, reached = self(rows, people, whose)
+            scores, _, allowed, reached = self(rows, people, owner)
             valid = allowed & reached
-        valid[valid] = self.objective.worth_of_pairs(rows[valid], people, whose[valid])
+        valid[valid] = self.objective.worth_of_pairs(rows[valid], people, owner[valid])
         return scores, valid
 
 

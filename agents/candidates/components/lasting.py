@@ -29,9 +29,9 @@ class Lasting(NamedTuple):
     scores: Scores
     share: float
 
-    def kept(self, targets: Array, whose: Indices, threshold: float) -> Mask:
+    def kept(self, targets: Array, owner: Indices, threshold: float) -> Mask:
         """Which encoded targets (P, D), of people by their numbers (P,), are kept, (P,)."""
         share = np.mean(accepted(self.scores(targets), threshold), axis=1)
-        largest = np.zeros(whose.max(initial=-1) + 1)
-        np.maximum.at(largest, whose, share)
-        return np.asarray(share >= np.minimum(self.share, largest[whose]))
+        largest = np.zeros(owner.max(initial=-1) + 1)
+        np.maximum.at(largest, owner, share)
+        return np.asarray(share >= np.minimum(self.share, largest[owner]))

@@ -101,8 +101,8 @@ class LinearSets:
         accepted = counts < 0
         counts[accepted] = 0
         kept = steps[np.arange(MOST_OPTIONS) < counts[:, np.newaxis]]
-        whose = np.repeat(np.arange(count), counts)
-        return Solutions(whose, kept, self._grid.moved(people[whose], kept), best, accepted)
+        owner = np.repeat(np.arange(count), counts)
+        return Solutions(owner, kept, self._grid.moved(people[owner], kept), best, accepted)
 
     def _models(self, people: Array, slopes: Array | None, less: Array) -> tuple[Array, Array, float]:
         """Everybody's weights (n, D) or (1, D), biases (n,), and the log odds that must be exceeded."""
@@ -124,12 +124,12 @@ class LinearSets:
         The dearest changes are reduced first, and none to nothing.
         """
         steps = np.abs(solutions.steps)
-        whose, weights = np.ascontiguousarray(people[solutions.people]), self._weights - slopes[solutions.people]
-        fewest, most = self._grid.limits(whose)
+        owners, weights = np.ascontiguousarray(people[solutions.people]), self._weights - slopes[solutions.people]
+        fewest, most = self._grid.limits(owners)
         rules = self._grid.layout, (fewest, most), np.ascontiguousarray(weights)
-        give_back(whose, rules, np.ascontiguousarray(excess), steps)
+        give_back(owners, rules, np.ascontiguousarray(excess), steps)
         steps = np.sign(solutions.steps) * steps
-        return solutions._replace(steps=steps, targets=self._grid.moved(whose, steps))
+        return solutions._replace(steps=steps, targets=self._grid.moved(owners, steps))
 
 
 @cache
@@ -160,10 +160,10 @@ def solve_people(
     movable = best.shape[1]
     cheapest = np.empty(1 << MOST_FEATURES)
     for i in range(len(people)):
-        odds, own = bias[i], weights[min(i, len(weights) - 1)]
-        for d in range(len(own)):
-            odds += people[i, d] * own[d]
-        moves = best_moves(people[i], layout, (fewest_steps[i], most_steps[i]), own)
+        odds, row_weights = bias[i], weights[min(i, len(weights) - 1)]
+        for d in range(len(row_weights)):
+            odds += people[i, d] * row_weights[d]
+        moves = best_moves(people[i], layout, (fewest_steps[i], most_steps[i]), row_weights)
         by_gain = np.argsort(-moves.gain * moves.most)
         for m in by_gain[:most_changes]:
             best[i, m] = moves.most[m] * moves.step[m]
@@ -211,12 +211,12 @@ def best_moves(person: Array, layout: Layout, limits: tuple[Steps, Steps], weigh
     for m in range(movable):
         column = first[m]
         if categories[m] > 0:
-            own = 0
+            current = 0
             for category in range(categories[m]):
-                if person[column + category] > person[column + own]:
-                    own = category
+                if person[column + category] > person[column + current]:
+                    current = category
             for shift in range(1, categories[m]):
-                more = weights[column + (own + shift) % categories[m]] - weights[column + own]
+                more = weights[column + (current + shift) % categories[m]] - weights[column + current]
                 if more > gain[m]:
                     gain[m], cost[m], most[m], step[m] = more, CATEGORY_COST, 1, shift
             continue

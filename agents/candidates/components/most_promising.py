@@ -33,20 +33,20 @@ def most_promising(judge: Judge, grid: Grid, person: Array, limits: StepLimits) 
         axis=1,
     )
     best = np.full((len(effects), len(is_open)), -np.inf)
-    for own, each in zip(best, effects, strict=True):
-        np.maximum.at(own, feature, each)
+    for most, effect in zip(best, effects, strict=True):
+        np.maximum.at(most, feature, effect)
     rank = np.argsort(np.argsort(-best, axis=1, kind="stable"), axis=1, kind="stable").min(axis=0)
     kept = np.argsort(np.where(is_open, rank, len(rank)), kind="stable")[:MOST_MOVABLE]
-    return StepLimits(*(np.where(np.isin(np.arange(len(is_open)), kept), each, 0) for each in limits))
+    return StepLimits(*(np.where(np.isin(np.arange(len(is_open)), kept), ends, 0) for ends in limits))
 
 
 def _effects(judge: Judge, grid: Grid, person: Array, feature: Indices, steps: Indices) -> Array:
     """What moves (R,) of single features add, in all and for their cost, a row for each order, (2, R) or (4, R)."""
-    people, whose = person[np.newaxis], np.zeros(len(feature), dtype=np.intp)
-    rows = grid.moved_few(people, whose, feature[:, np.newaxis], steps[:, np.newaxis])
-    cost = np.maximum(judge.objective.costs(rows, people, whose), FREE)
+    people, owner = person[np.newaxis], np.zeros(len(feature), dtype=np.intp)
+    rows = grid.moved_few(people, owner, feature[:, np.newaxis], steps[:, np.newaxis])
+    cost = np.maximum(judge.objective.costs(rows, people, owner), FREE)
     added = [log_odds(judge.score(rows)) - log_odds(judge.score(people))]
     improvement = judge.objective.improvement
     if improvement is not None:
-        added.append(improvement.log_odds(rows, people[whose]) - improvement.log_odds(people, people))
-    return np.stack([each for own in added for each in (own, own / cost)])
+        added.append(improvement.log_odds(rows, people[owner]) - improvement.log_odds(people, people))
+    return np.stack([effect for gain in added for effect in (gain, gain / cost)])

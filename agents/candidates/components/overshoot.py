@@ -53,11 +53,11 @@ class RawChanges(NamedTuple):
         """What encoded targets (P, D) change of their people (P, D)."""
         features = np.arange(len(space.mutable))
         column = np.searchsorted(space.feature_of, features)
-        own, values = (_rounded(space, (space.low + each * space.scale)[..., column]) for each in (people, rows))
+        own, values = (_rounded(space, (space.low + encoded * space.scale)[..., column]) for encoded in (people, rows))
         is_number = np.bincount(space.feature_of, minlength=len(features)) == 1
         changed = is_number & (values != own)
         if space.consequences is not None:
-            changed &= space.consequences.told(rows, people)[:, column]
+            changed &= space.consequences.stated_changes(rows, people)[:, column]
         # To the bounds, beyond the largest change that is suggested: nobody is told of that.
         lowest, highest = space.ranges.lowest, space.ranges.highest
         farthest = np.where(values > own, np.maximum(highest, values), np.minimum(lowest, values))
@@ -69,8 +69,8 @@ class RawChanges(NamedTuple):
         Those are ``MORE`` of what is told, some even ones ``between`` target and end, and of a single target the next
         one beyond each of the ``splits``.
         """
-        way, told = ends - self.values, np.abs(self.values - self.own)
-        beyond = np.minimum(told[..., np.newaxis] * MORE, np.abs(way)[..., np.newaxis])
+        way, change = ends - self.values, np.abs(self.values - self.own)
+        beyond = np.minimum(change[..., np.newaxis] * MORE, np.abs(way)[..., np.newaxis])
         sizes = np.sort(
             np.concatenate([beyond, np.abs(way)[..., np.newaxis] * (np.arange(1, between + 1) / between)], axis=2),
             axis=2,
@@ -84,14 +84,14 @@ class RawChanges(NamedTuple):
         """The values (1, F, K) of a single target, and the first beyond each split on the way to its ends (1, F)."""
         found = {}
         for feature in np.flatnonzero(self.changed[0]).tolist():
-            own, end, column = self.values[0, feature], ends[0, feature], self.column[feature]
+            start, end, column = self.values[0, feature], ends[0, feature], self.column[feature]
             unit = 10.0 ** max(self.space.digits[feature], 0)
             at = self.space.low[column] + splits.by_column[column] * self.space.scale[column]
             # A row at a split is on its lower side.
-            beyond = (np.floor(at * unit) + (end > own)) / unit
-            beyond = beyond[(beyond > min(own, end)) & (beyond < max(own, end))]
+            beyond = (np.floor(at * unit) + (end > start)) / unit
+            beyond = beyond[(beyond > min(start, end)) & (beyond < max(start, end))]
             all_values = np.sort(np.concatenate([values[0, feature], beyond]))
-            found[feature] = all_values if end > own else all_values[::-1]
+            found[feature] = all_values if end > start else all_values[::-1]
         most = max(map(len, found.values()), default=0)
         filled = np.repeat(ends[0, :, np.newaxis], most, axis=1)
         for feature, ordered in found.items():
@@ -166,31 +166,31 @@ class RawChanges(NamedTuple):
         return Boxes(self.rows, self.column, encoded, owner, axis, size)
 
 
-def more_is_accepted(told: RawChanges, rejected: Rejected) -> Mask:
+def more_is_accepted(changes: RawChanges, rejected: Rejected) -> Mask:
     """Whether more of every change, of all, and of all but one, is accepted as far as the rules allow it, (P,)."""
-    owner, _ = told.groups
-    good = told.rejected(told.towards(told.farthest, FEW), rejected) < 0
-    return np.asarray(np.bincount(owner[~good], minlength=len(told.rows)) == 0)
+    owner, _ = changes.groups
+    good = changes.rejected(changes.towards(changes.farthest, FEW), rejected) < 0
+    return np.asarray(np.bincount(owner[~good], minlength=len(changes.rows)) == 0)
 
 
-def ends(told: RawChanges, rejected: Rejected, splits: Splits | None = None) -> Mapping[int, float]:
+def ends(changes: RawChanges, rejected: Rejected, splits: Splits | None = None) -> Mapping[int, float]:
     """The raw value at which each change of a single target must end, by feature; nothing where more is accepted.
 
     Between the target and these ends every probed change is accepted, alone and with the others, however far each goes.
     ``splits`` are those of the model, by encoded column.
     """
     # Where others follow, they come to splits of their own between those of the feature.
-    between = MANY if splits is None or told.space.consequences is not None else FEW
-    (farthest,), (target,) = told.farthest.copy(), told.values
-    _, together = told.groups
+    between = MANY if splits is None or changes.space.consequences is not None else FEW
+    (farthest,), (target,) = changes.farthest.copy(), changes.values
+    _, together = changes.groups
     for _ in range(CUTS):
-        points = told.towards(farthest[np.newaxis], between, splits)
-        first = told.rejected(points, rejected)
+        points = changes.towards(farthest[np.newaxis], between, splits)
+        first = changes.rejected(points, rejected)
         failed = np.flatnonzero(first >= 0)
         if not len(failed):
-            if told.accepts_between(points[0], rejected):
+            if changes.accepts_between(points[0], rejected):
                 break
-            farthest = _rounded(told.space, (target + farthest) / 2)
+            farthest = _rounded(changes.space, (target + farthest) / 2)
             continue
         # A change that must end alone is cut before any is cut for what it does with others.
         size = together.sum(axis=1)
@@ -198,13 +198,13 @@ def ends(told: RawChanges, rejected: Rejected, splits: Splits | None = None) -> 
         before = np.concatenate([target[:, np.newaxis], points[0]], axis=1)
         for group in failed.tolist():
             last = before[together[group], first[group]]
-            own = farthest[together[group]]
-            nearer = np.abs(last - target[together[group]]) < np.abs(own - target[together[group]])
-            farthest[together[group]] = np.where(nearer, last, own)
+            current = farthest[together[group]]
+            nearer = np.abs(last - target[together[group]]) < np.abs(current - target[together[group]])
+            farthest[together[group]] = np.where(nearer, last, current)
     else:
         farthest = target
-    cut = np.flatnonzero(told.changed[0] & (farthest != told.farthest[0]))
-    last = told.shortened(farthest)
+    cut = np.flatnonzero(changes.changed[0] & (farthest != changes.farthest[0]))
+    last = changes.shortened(farthest)
     return {feature: last.item(feature) for feature in cut.tolist()}
 
 

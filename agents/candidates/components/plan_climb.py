@@ -48,15 +48,15 @@ class PlanClimb:
         self._feature = lattice.feature_of[self._level]
         single = np.repeat(targets.start[np.newaxis], len(self._level), axis=0)
         single[np.arange(len(single)), self._feature] = self._level
-        own, _ = targets.score(targets.start[np.newaxis])
-        self._own = own.item()
-        self._gain = targets.score(single)[0] - self._own if len(single) else np.zeros(0)
+        start_score, _ = targets.score(targets.start[np.newaxis])
+        self._start_score = start_score.item()
+        self._gain = targets.score(single)[0] - self._start_score if len(single) else np.zeros(0)
         self._cost = targets.lower(single)
 
     @property
     def missing(self) -> float:
         """The log odds that the person lacks."""
-        return -self._own
+        return -self._start_score
 
     @property
     def gains(self) -> Array:
@@ -85,7 +85,7 @@ class PlanClimb:
             log_odds, valid = self._targets.score(rows)
             if valid.any():
                 return np.asarray(rows[valid][log_odds[valid].argmax()])
-            value = worth(log_odds - self._own, self._targets.lower(rows))
+            value = worth(log_odds - self._start_score, self._targets.lower(rows))
             front = rows[np.argsort(-value, kind="stable")[:width]]
         return None
 
@@ -96,8 +96,8 @@ class PlanClimb:
             order = order[self._feature[order] != without]
         kind = self._feature[order] * (self._most_steps + 1) + self._lattice.steps[self._level[order]]
         rank = np.zeros(len(order), np.intp)
-        for own in (kind == each for each in np.unique(kind)):
-            rank[own] = np.arange(own.sum())
+        for same_kind in (kind == number for number in np.unique(kind)):
+            rank[same_kind] = np.arange(same_kind.sum())
         return order[rank < LEVELS][:MOVES]
 
     def _extended(self, front: Indices, moves: Indices) -> Indices:

@@ -72,11 +72,11 @@ class PlanLevels(NamedTuple):
         rows = self.single
         if isinstance(cost, SampledCost):
             shifts = cost.shifts(rows, self.person[np.newaxis], np.arange(len(rows)), np.zeros(len(rows), np.intp))
-            each = np.minimum(cost.costs(shifts), IMPOSSIBLE)
-            each = each[:, np.linspace(0, each.shape[1] - 1, SAMPLES).astype(np.intp)]
+            costs = np.minimum(cost.costs(shifts), IMPOSSIBLE)
+            costs = costs[:, np.linspace(0, costs.shape[1] - 1, SAMPLES).astype(np.intp)]
         else:
-            each = cost.of_targets(rows, self.person)[:, np.newaxis]
-        return additive_tables(self.lattice, each), np.full(each.shape[1], 1.0 / each.shape[1])
+            costs = cost.of_targets(rows, self.person)[:, np.newaxis]
+        return additive_tables(self.lattice, costs), np.full(costs.shape[1], 1.0 / costs.shape[1])
 
     def costs(self, cost: Cost, levels: Indices, order: Indices) -> PlanCosts:
         """The costs of plans (n, M) for a person under any weights, their steps in order (n, K).

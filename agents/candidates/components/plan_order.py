@@ -32,16 +32,16 @@ class Levels(NamedTuple):
 
 
 class PlanTables(NamedTuple):
-    r"""The costs of steps under S samples: $\max(floor, own + base + \sum_q influence_q x_q)$.
+    r"""The costs of steps under S samples: $\max(floor, alone + base + \sum_q influence_q x_q)$.
 
-    ``own`` (L, K, S) is what each step to a level costs by itself. ``base`` (M, S) is what features add that stay as
+    ``alone`` (L, K, S) is what each step to a level costs by itself. ``base`` (M, S) is what features add that stay as
     they are. Of movable feature m the influences ``parent_first[m] : parent_first[m + 1]`` are of the movable features
     ``parent`` (Q,) that may change, with ``influence`` (Q, S) for each unit of their values. ``own_value`` (M,) are the
     values of the movable features before. ``sequence`` (M,) are these features, each after those that influence it.
     ``stop`` is added once.
     """
 
-    own: Array
+    alone: Array
     base: Array
     parent_first: Indices
     parent: Indices
@@ -180,7 +180,7 @@ def cost_after(before: Array, level: int, levels: Levels, tables: PlanTables, ad
     for s in range(len(after)):
         after[s] = before[s]
         for step in range(levels.steps[level]):
-            after[s] += max(tables.floor, tables.own[level, step, s] + added[s])
+            after[s] += max(tables.floor, tables.alone[level, step, s] + added[s])
 
 
 @compiled
@@ -206,8 +206,8 @@ def is_below(cost: Array, share: float, bound: Array) -> bool:
 @compiled
 def lower_bounds(targets: Indices, levels: Levels, tables: PlanTables) -> Array:
     """A lower bound of the costs of targets (N, M), (N, S)."""
-    steps, own, floor = levels.steps, tables.own, tables.floor
-    samples = own.shape[2]
+    steps, alone, floor = levels.steps, tables.alone, tables.floor
+    samples = alone.shape[2]
     lower, added = np.full((len(targets), samples), tables.stop), np.empty(samples)
     for row in range(len(targets)):
         for m in tables.sequence:
@@ -216,7 +216,7 @@ def lower_bounds(targets: Indices, levels: Levels, tables: PlanTables) -> Array:
                 own_and_extremes(targets[row], m, levels, tables, added)
                 for step in range(steps[level]):
                     for s in range(samples):
-                        lower[row, s] += max(floor, own[level, step, s] + added[s])
+                        lower[row, s] += max(floor, alone[level, step, s] + added[s])
     return lower
 
 
@@ -236,7 +236,7 @@ def order_matters(target: Indices, levels: Levels, tables: PlanTables) -> bool:
 def step_cost(target: Indices, done: Indices, m: int, levels: Levels, tables: PlanTables, cost: Array) -> None:
     """Put into ``cost`` (S,) that of the next step of feature m, after ``done`` (M,) steps of each feature."""
     for s in range(len(cost)):
-        cost[s] = tables.own[target[m], done[m], s] + tables.base[m, s]
+        cost[s] = tables.alone[target[m], done[m], s] + tables.base[m, s]
     for q in range(tables.parent_first[m], tables.parent_first[m + 1]):
         j = tables.parent[q]
         value = levels.path[target[j], done[j] - 1] if done[j] else tables.own_value[j]
@@ -311,7 +311,7 @@ def next_cheapest(target: Indices, levels: Levels, tables: PlanTables, probabili
 @compiled
 def least_costs(targets: Indices, longest: int, levels: Levels, tables: PlanTables) -> Array:
     """The costs of targets (n, M) of at most ``longest`` steps, in the best order of steps for each sample, (n, S)."""
-    samples = tables.own.shape[2]
+    samples = tables.alone.shape[2]
     least = np.empty((len(targets), samples))
     orders, probability = np.empty((1, longest), np.intp), np.zeros(samples)
     for row in range(len(targets)):
@@ -331,7 +331,7 @@ def least_costs(targets: Indices, longest: int, levels: Levels, tables: PlanTabl
 @compiled
 def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: PlanTables) -> Array:
     """The costs (K, S) of the steps to a target (M,) in an order (K,), 0 after the last."""
-    costs, done = np.zeros((len(order), tables.own.shape[2])), np.zeros(len(target), np.intp)
+    costs, done = np.zeros((len(order), tables.alone.shape[2])), np.zeros(len(target), np.intp)
     for step in range(len(order)):
         if order[step] < 0:
             break
@@ -343,7 +343,7 @@ def costs_of_steps(target: Indices, order: Indices, levels: Levels, tables: Plan
 @compiled
 def costs_in_order(targets: Indices, orders: Indices, levels: Levels, tables: PlanTables) -> Array:
     """The costs (n, S) of n plans: targets (n, M) in these orders of steps (n, K)."""
-    total = np.full((len(targets), tables.own.shape[2]), tables.stop)
+    total = np.full((len(targets), tables.alone.shape[2]), tables.stop)
     for plan in range(len(targets)):
         costs = costs_of_steps(targets[plan], orders[plan], levels, tables)
         for step in range(len(costs)):

@@ -146,13 +146,13 @@ def _in_best_orders(
     """The plans to targets (n, M): the target of each, its steps in order (P, K), and what it costs, (P, S)."""
     none = np.zeros((0, longest), np.intp)
     orders = [_orders(target, levels, tables, longest) for target in targets]
-    order, owner = np.concatenate([none, *orders]), np.repeat(np.arange(len(targets)), [len(each) for each in orders])
+    order, owner = np.concatenate([none, *orders]), np.repeat(np.arange(len(targets)), [len(found) for found in orders])
     return owner, order, costs_in_order(targets[owner], order, levels, tables)
 
 
 def _orders(target: Indices, levels: Levels, tables: PlanTables, longest: int) -> Indices:
     """The orders of steps (n, K) to a target (M,) that are the best for some sample."""
-    samples = tables.own.shape[2]
+    samples = tables.alone.shape[2]
     weights = np.eye(samples) if order_matters(target, levels, tables) else np.ones((1, samples))
     orders = np.empty((len(weights), longest), np.intp)
     for number, probability in enumerate(weights):

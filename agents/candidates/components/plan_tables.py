@@ -14,7 +14,7 @@ from .plan_order import PlanTables
 def plan_tables(structure: CostStructure, lattice: Lattice, weights: Array) -> PlanTables:
     """The tables of a lattice whose steps cost what the structure says, under weights (S, P)."""
     samples, movable = len(weights), {int(feature): m for m, feature in enumerate(lattice.features)}
-    own = lattice.size[:, :, np.newaxis] * weights.T[lattice.features][lattice.feature_of][:, np.newaxis, :]
+    alone = lattice.size[:, :, np.newaxis] * weights.T[lattice.features][lattice.feature_of][:, np.newaxis, :]
     base = np.zeros((len(movable), samples))
     parents: list[tuple[int, Array]] = []
     parent_first = np.zeros(len(movable) + 1, np.intp)
@@ -27,7 +27,7 @@ def plan_tables(structure: CostStructure, lattice: Lattice, weights: Array) -> P
                 base[m] += weights[:, column] * lattice.own[other]
         parent_first[m + 1] = len(parents)
     return PlanTables(
-        np.ascontiguousarray(own),
+        np.ascontiguousarray(alone),
         base,
         parent_first,
         np.array([parent for parent, _ in parents], np.intp),
@@ -43,10 +43,10 @@ def additive_tables(lattice: Lattice, costs: Array) -> PlanTables:
     """The tables of a lattice whose levels cost (L, S), each in equal parts for its steps, whatever the others are."""
     movable, samples = len(lattice.features), costs.shape[1]
     taken = np.arange(lattice.path.shape[1]) < lattice.steps[:, np.newaxis]
-    own = (taken / np.maximum(lattice.steps, 1)[:, np.newaxis])[:, :, np.newaxis] * costs[:, np.newaxis, :]
+    alone = (taken / np.maximum(lattice.steps, 1)[:, np.newaxis])[:, :, np.newaxis] * costs[:, np.newaxis, :]
     nothing = np.zeros(0, np.intp)
     return PlanTables(
-        np.ascontiguousarray(own),  # for an array in another order everything would be compiled once more
+        np.ascontiguousarray(alone),  # for an array in another order everything would be compiled once more
         np.zeros((movable, samples)),
         np.zeros(movable + 1, np.intp),
         nothing,

@@ -40,7 +40,7 @@ class PlanTargets:
         self._entry, self._count = _entries(lattice, entries)
         self.levels = entries.levels
         """The entries."""
-        self.tables = tables._replace(own=tables.own[self._level])
+        self.tables = tables._replace(alone=tables.alone[self._level])
         """What they cost."""
         self.bound = _dearest(entries, self.tables)
         """What the cheapest plan that is known costs under each sample, (S,); before any is, more than all."""
@@ -119,8 +119,8 @@ def _dearest(lattice: Lattice, tables: PlanTables) -> Array:
     """More than any plan costs, (S,): the dearest level of each feature, at the dearest values of all others."""
     added = tables.base + np.maximum(tables.influence, 0.0).sum(axis=0)
     taken = np.arange(lattice.path.shape[1]) < lattice.steps[:, np.newaxis]
-    each = np.maximum(tables.floor, tables.own + added[lattice.feature_of][:, np.newaxis])
-    of_level = (each * taken[:, :, np.newaxis]).sum(axis=1)
+    dearest = np.maximum(tables.floor, tables.alone + added[lattice.feature_of][:, np.newaxis])
+    of_level = (dearest * taken[:, :, np.newaxis]).sum(axis=1)
     most = np.maximum.reduceat(of_level, lattice.first[:-1]) if len(lattice.features) else of_level[:1]
     return np.asarray(1.0 + tables.stop + most.sum(axis=0))
 
@@ -128,7 +128,7 @@ def _dearest(lattice: Lattice, tables: PlanTables) -> Array:
 def _distinct(lattice: Lattice, tables: PlanTables, m: int) -> Indices:
     """The levels of a movable feature that differ in what they cost; the first where all cost the same."""
     levels = np.arange(lattice.first[m] + 1, lattice.first[m + 1])
-    alike = all((array[levels] == array[levels[:1]]).all() for array in (lattice.steps, lattice.path, tables.own))
+    alike = all((array[levels] == array[levels[:1]]).all() for array in (lattice.steps, lattice.path, tables.alone))
     return levels[:1] if alike else levels
 
 

@@ -40,9 +40,9 @@ class ScoringGenerator(CandidateGenerator):
 
     def reaching(self, person: Array) -> Array:
         """What is proposed to a person (D,), or what a search without the floor finds, (R, D)."""
-        own = super().reaching(person)
-        if len(own) or self._objective.floor is None:
-            return own
+        found = super().reaching(person)
+        if len(found) or self._objective.floor is None:
+            return found
         return self.under(*self._model(), self._objective._replace(floor=None)).propose(person[np.newaxis]).targets
 
     def _completed(self, people: Array, options: Proposals, propose: Callable[[Array], Proposals]) -> Proposals:

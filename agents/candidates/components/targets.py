@@ -142,10 +142,10 @@ def _mark_farthest(targets: Targets, a: int, b: int, features: int, marked: Mask
 def without_harm(targets: Targets, first: Indices, unchanged: Array) -> None:
     """Accept no target any more that helps less probably than no change at all, of people who have others."""
     for i in range(len(first) - 1):
-        own = slice(first[i], first[i + 1])
-        harmless = targets.accepted[own] & (targets.helps[own] >= unchanged[i])
+        span = slice(first[i], first[i + 1])
+        harmless = targets.accepted[span] & (targets.helps[span] >= unchanged[i])
         if harmless.any():
-            targets.accepted[own] = harmless
+            targets.accepted[span] = harmless
 
 
 @compiled
@@ -165,11 +165,11 @@ def varied(
         for refinement in refinements:
             for one in best:
                 for place in range(width):
-                    m, own = targets.feature[one, place], targets.steps[one, place]
-                    moved = own + refinement
+                    m, current = targets.feature[one, place], targets.steps[one, place]
+                    moved = current + refinement
                     if m < 0 or not is_number[m] or moved < fewest[i, m] or moved > most[i, m]:
                         continue
-                    if moved == 0 or (moved > 0) != (own > 0):
+                    if moved == 0 or (moved > 0) != (current > 0):
                         continue
                     feature[at], steps[at] = targets.feature[one], targets.steps[one]
                     steps[at, place] = moved
@@ -369,9 +369,12 @@ def _mixed(changes: Changes, number: int) -> int:
 
 
 @compiled
-def _equal(one: Changes, number: int, other: Changes, its: int) -> bool:
+def _equal(one: Changes, number: int, other: Changes, other_number: int) -> bool:
     """Whether two changes are the same, without the arrays that comparing rows makes."""
     for k in range(one.feature.shape[1]):
-        if one.feature[number, k] != other.feature[its, k] or one.steps[number, k] != other.steps[its, k]:
+        if (
+            one.feature[number, k] != other.feature[other_number, k]
+            or one.steps[number, k] != other.steps[other_number, k]
+        ):
             return False
     return True

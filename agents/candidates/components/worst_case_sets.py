@@ -24,21 +24,21 @@ def solve_worst_case(people: Array, linear: LinearSets, score: WorstCase, goal: 
     added until it covers all of them; what an option has too much is taken back then. Where it bends much, one far
     target would make the near ones dear.
     """
-    slopes, own = score.slopes(people), score.slack(people)
+    slopes, slack = score.slopes(people), score.slack(people)
     bend = np.zeros(len(people))
-    solutions = linear.solve(people, slopes, own)
+    solutions = linear.solve(people, slopes, slack)
     for _ in range(SLACKENINGS):
-        whose, targets = solutions.people, solutions.targets
-        straight = own[whose] + (slopes[whose] * (targets - people[whose])).sum(axis=1)
+        owner, targets = solutions.people, solutions.targets
+        straight = slack[owner] + (slopes[owner] * (targets - people[owner])).sum(axis=1)
         needed = bend.copy()
-        np.maximum.at(needed, whose, score.slack(targets) - straight)
+        np.maximum.at(needed, owner, score.slack(targets) - straight)
         if not (needed > bend).any():
             break
         bend = needed
-        solutions = linear.solve(people, slopes, own + bend)
+        solutions = linear.solve(people, slopes, slack + bend)
     for _ in range(TIGHTENINGS):
         solutions = _tightened(people, slopes, linear, score, goal, solutions)
-    missing = own - linear.excess(people)
+    missing = slack - linear.excess(people)
     return solutions, np.isin(np.arange(len(people)), solutions.people) & (bend <= MOST_BEND * missing)
 
 

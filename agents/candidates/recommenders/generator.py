@@ -89,21 +89,27 @@ class MaximalSuccessGenerator(Search):
         if changes < allowed.shape[1]:
             allowed = _largest(task.gain * most * self._size, changes)
         while changes:
-            own = np.where(allowed, most, 0)
-            within = (task.missing > 0.0) & (gained(own * self._size, task.gain) >= task.missing)
-            rows, own, allowed, task, most = rows[within], own[within], allowed[within], task.only(within), most[within]
-            steps = whole_steps(task.within(own > 0), recommender, self._size, own)
+            free = np.where(allowed, most, 0)
+            within = (task.missing > 0.0) & (gained(free * self._size, task.gain) >= task.missing)
+            rows, free, allowed, task, most = (
+                rows[within],
+                free[within],
+                allowed[within],
+                task.only(within),
+                most[within],
+            )
+            steps = whole_steps(task.within(free > 0), recommender, self._size, free)
             parts.append((rows, steps * task.sign.astype(np.int64)))
             changes //= 2
             allowed = _largest(task.gain * steps * self._size, changes)
-        whose, moves = map(np.concatenate, zip(*parts, strict=True))
-        points = self._grid.moved(people[whose], moves)
-        _, good = self._judge.accepts(points, people, whose)
+        owner, moves = map(np.concatenate, zip(*parts, strict=True))
+        points = self._grid.moved(people[owner], moves)
+        _, good = self._judge.accepts(points, people, owner)
         arm = self._sets.arms(moves)
         # Of the options of one arm the first counts: the one that was free to change more.
-        _, first = np.unique(np.stack([whose[good], arm[good]]), axis=1, return_index=True)
+        _, first = np.unique(np.stack([owner[good], arm[good]]), axis=1, return_index=True)
         keep = np.flatnonzero(good)[first]
-        return Proposals.of(whose[keep], arm[keep], points[keep])
+        return Proposals.of(owner[keep], arm[keep], points[keep])
 
     def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
         """The task of the people by movable feature, and the most helpful steps of each, (n, M)."""

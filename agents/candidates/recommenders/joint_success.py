@@ -70,28 +70,28 @@ def share_out(missing: float, units: int, person: Person, gained: Array) -> None
     for m in range(count):
         whole = person.gain[m] * person.room[m]
         most = min(units, int(whole / unit))
-        for own in range(most + 1):
-            loss[own] = loss_at(own * unit, person, m)
+        for taken in range(most + 1):
+            loss[taken] = loss_at(taken * unit, person, m)
         end = loss_at(whole, person, m) if person.sign[m] < 0.0 else math.inf
         before[:] = best
         for total in range(units + 1):
             best[total] = math.inf
-            for own in range(min(most, total) + 1):
-                if before[total - own] + loss[own] < best[total]:
-                    best[total], chosen[m, total] = before[total - own] + loss[own], own
+            for taken in range(min(most, total) + 1):
+                if before[total - taken] + loss[taken] < best[total]:
+                    best[total], chosen[m, total] = before[total - taken] + loss[taken], taken
             # With all of it also whoever needs less has enough.
             for left in range(max(0, total - most) if end < math.inf else total + 1, total + 1):
                 if before[left] + end < best[total]:
                     best[total], chosen[m, total] = before[left] + end, -1 - left
     total = units
     for m in range(count - 1, -1, -1):
-        own = chosen[m, total]
+        taken = chosen[m, total]
         if best[units] == math.inf:
             gained[m] = missing * person.gain[m] * person.room[m] / np.sum(person.gain * person.room)
-        elif own < 0:
-            gained[m], total = person.gain[m] * person.room[m], -1 - own
+        elif taken < 0:
+            gained[m], total = person.gain[m] * person.room[m], -1 - taken
         else:
-            gained[m], total = own * unit, total - own
+            gained[m], total = taken * unit, total - taken
 
 
 @compiled

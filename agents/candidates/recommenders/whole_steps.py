@@ -42,9 +42,9 @@ def _add(task: Task, recommender: Recommender, size: Array, most: Steps, steps: 
         rows = np.flatnonzero((rest > 0.0) & (steps < most).any(axis=1))
         if not len(rows):
             return
-        own = np.zeros(len(rest), dtype=np.bool_)
-        own[rows] = True
-        unfinished = task.only(own)
+        is_left = np.zeros(len(rest), dtype=np.bool_)
+        is_left[rows] = True
+        unfinished = task.only(is_left)
         price, dearer = (
             recommender.price(unfinished, steps[rows] * size),
             recommender.price(unfinished, (steps[rows] + 1) * size),
@@ -65,12 +65,12 @@ def _take_back(task: Task, recommender: Recommender, size: Array, steps: Steps) 
     """Take back the steps that are not needed."""
     gain = size * task.gain
     order = np.argsort(-recommender.price(task, steps * size), axis=1, kind="stable")
-    each = np.arange(len(steps))
+    rows = np.arange(len(steps))
     surplus = gained(steps * size, task.gain) - task.missing
     for feature in order.T:
-        own = gain[feature]
+        step_gain = gain[feature]
         with np.errstate(divide="ignore", invalid="ignore"):
-            spare = np.where(own > 0.0, np.floor(surplus / own), 0.0)
-        back = np.clip(spare, 0, steps[each, feature]).astype(np.int64)
-        steps[each, feature] -= back
-        surplus -= back * own
+            spare = np.where(step_gain > 0.0, np.floor(surplus / step_gain), 0.0)
+        back = np.clip(spare, 0, steps[rows, feature]).astype(np.int64)
+        steps[rows, feature] -= back
+        surplus -= back * step_gain

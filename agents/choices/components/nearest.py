@@ -82,9 +82,9 @@ def find_nearest(sides: Array, order: Indices, low: Array, high: Array, neighbou
                     point[d] = sides[box, d, i]
                 least = gap(point, point, low[other], high[other])
                 if not can_skip(least, order[other, 0], nearest[i], neighbour[k]):
-                    own = i if other == box else -1
+                    skipped = i if other == box else -1
                     nearest[i], neighbour[k] = nearer(
-                        point, sides[other], order[other], own, nearest[i], neighbour[k], distance
+                        point, sides[other], order[other], skipped, nearest[i], neighbour[k], distance
                     )
 
 
@@ -99,15 +99,15 @@ def can_skip(least: float, first: int, nearest: float, k: int) -> bool:
 
 @compiled
 def nearer(
-    point: Array, side: Array, order: Indices, own: int, nearest: float, k: int, distance: Array
+    point: Array, side: Array, order: Indices, skipped: int, nearest: float, k: int, distance: Array
 ) -> tuple[float, int]:
-    """The distance and index of the nearer: point k at distance ``nearest``, or a point of a box other than ``own``."""
+    """The distance and index of the nearer: point k at distance ``nearest``, or a point of a box but ``skipped``."""
     distance[:] = 0.0
     for d in range(len(point)):
         for j in range(BLOCK):
             distance[j] += abs(point[d] - side[d, j])
-    if own >= 0:
-        distance[own] = math.inf
+    if skipped >= 0:
+        distance[skipped] = math.inf
     hits = 0
     for j in range(BLOCK):
         hits += distance[j] <= nearest

@@ -189,10 +189,10 @@ def find_split(
     """
     best, at, gain = -1, 0.0, -1.0
     for c in range(len(values)):
-        own = values[c]
-        low = high = own[members[0]]
+        column = values[c]
+        low = high = column[members[0]]
         for row in members[1:]:
-            low, high = min(low, own[row]), max(high, own[row])
+            low, high = min(low, column[row]), max(high, column[row])
         if high <= low + SMALLEST_RANGE:
             continue
         cut = low + uniform[c] * (high - low)
@@ -200,7 +200,7 @@ def find_split(
             cut = low
         left, left_total = 0.0, 0.0
         for row in members:
-            goes_left = own[row] <= cut
+            goes_left = column[row] <= cut
             left += goes_left * weights[row]
             left_total += goes_left * labels[row]
         right_total = s - left_total

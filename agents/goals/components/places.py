@@ -45,8 +45,8 @@ class RecentPlaces:
             return self._recent()
         chances = dict[int, float]()
         for rate, places in zip((rates / rates.sum()).tolist(), known, strict=True):
-            for each, chance in self._recent() if places is None else [(places, 1.0)]:
-                chances[each] = chances.get(each, 0.0) + rate * chance
+            for number, chance in self._recent() if places is None else [(places, 1.0)]:
+                chances[number] = chances.get(number, 0.0) + rate * chance
         return [(known[0], 1.0)] if len(chances) == 1 else sorted(chances.items())
 
     def _recent(self) -> list[tuple[int, float]]:

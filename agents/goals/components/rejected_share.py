@@ -48,13 +48,13 @@ def poisson_binomial(probabilities: Array) -> Array:
     n, goals = probabilities.shape
     distribution = np.zeros((goals, n + 1))
     for goal in range(goals):
-        own = distribution[goal]
-        own[0] = 1.0
+        row = distribution[goal]
+        row[0] = 1.0
         for trial in range(n):
             p = probabilities[trial, goal]
             for count in range(trial + 1, 0, -1):
-                own[count] = own[count] * (1.0 - p) + own[count - 1] * p
-            own[0] *= 1.0 - p
+                row[count] = row[count] * (1.0 - p) + row[count - 1] * p
+            row[0] *= 1.0 - p
     return distribution
 
 

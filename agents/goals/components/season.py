@@ -49,13 +49,13 @@ class Season:
         """The next ``horizon`` rounds with places after round ``number``; those ``announced`` are the first of all."""
         numbers, places, without = list[int](), list[int | None](), list[int]()
         for following in range(number + 1, number + 1 + horizon + LONGEST_PAUSE):
-            [told] = announced[following - number - 1 : following - number] or [None]
-            told = self.places(following) if told is None else told
-            if told == 0 and len(without) < LONGEST_PAUSE:
+            [stated] = announced[following - number - 1 : following - number] or [None]
+            stated = self.places(following) if stated is None else stated
+            if stated == 0 and len(without) < LONGEST_PAUSE:
                 without.append(following)
                 continue
             numbers.append(following)
-            places.append(told)
+            places.append(stated)
             if len(numbers) == horizon:
                 break
         return RoundsAhead(tuple(numbers), tuple(places), tuple(without))

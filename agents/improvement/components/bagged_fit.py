@@ -58,8 +58,8 @@ def fit_families(
     ]
     slopes, intercept = np.zeros(len(FAMILIES)), 0.0
     for family, models in enumerate(fitted):
-        slope, own = _calibrated(*_out_of_bag(models, bags, X, labels, weights))
-        slopes[family], intercept = slope / len(FAMILIES), intercept + own / len(FAMILIES)
+        slope, calibrated = _calibrated(*_out_of_bag(models, bags, X, labels, weights))
+        slopes[family], intercept = slope / len(FAMILIES), intercept + calibrated / len(FAMILIES)
     return fitted, slopes / len(bags), intercept
 
 
@@ -110,10 +110,15 @@ def _ensemble(fitted: Sequence[Sequence[Any]], weights: Array, intercept: float,
     linear = sum(model.coef_[0] for model in fitted[REGRESSION]) * weights[REGRESSION]
     base = intercept + sum(trees.base for trees in boosters)
     base += sum(float(model.intercept_[0]) for model in fitted[REGRESSION]) * weights[REGRESSION]
-    own = [float(model.intercept_[0]) * weights[REGRESSION] for model in fitted[REGRESSION]]
+    intercepts = [float(model.intercept_[0]) * weights[REGRESSION] for model in fitted[REGRESSION]]
     bags = Bags(
         np.concatenate([np.full(len(trees.roots), n % len(boosters)) for n, trees in enumerate(kept)]),
         np.stack([model.coef_[0] * weights[REGRESSION] for model in fitted[REGRESSION]]),
-        np.array([trees.base + of_bag + intercept / len(own) for trees, of_bag in zip(boosters, own, strict=True)]),
+        np.array(
+            [
+                trees.base + of_bag + intercept / len(intercepts)
+                for trees, of_bag in zip(boosters, intercepts, strict=True)
+            ]
+        ),
     )
     return Ensemble(joined(kept, base), group, linear, float(weights[FOREST]), bags)

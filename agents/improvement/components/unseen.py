@@ -42,8 +42,8 @@ def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, coverage: LabelCov
     """
     random = np.random.RandomState([seed, SEED])
     rows = X[random.permutation(len(X))[:ROWS]]
-    own, largest = ensemble.by_bag(rows), 0.0
-    if own is None:
+    unchanged, largest = ensemble.by_bag(rows), 0.0
+    if unchanged is None:
         return None
     measures = _measures(X)
     for columns in measures:
@@ -51,7 +51,7 @@ def unseen_deviation(ensemble: Ensemble, X: Array, seed: int, coverage: LabelCov
         others[:, columns] = rows[random.permutation(len(rows))][:, columns]
         after = ensemble.by_bag(others)
         assert after is not None, "bags of some rows are those of others"
-        largest = max(largest, float(((after - own) ** 2).mean(axis=1).max()) / 2.0)
+        largest = max(largest, float(((after - unchanged) ** 2).mean(axis=1).max()) / 2.0)
     if coverage is None:
         return math.sqrt(min(largest, MOST))
     of_who = [float(np.var(rows[:, columns] @ coverage.weights[columns])) for columns in measures]

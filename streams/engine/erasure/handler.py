@@ -48,8 +48,8 @@ class ErasureHandler(Handler):
 
 def _erase(entry: Entry, event: RawErasure, program: Program, fold: Fold) -> Withdrawn:
     withdrawn = Withdrawn()
-    own = [case for case in fold.cases_naming(program.name, _name_of(event)) if _is_meant(case, event)]
-    applications = sorted({case.key.application for case in own} | set(filter(None, [event.application])))
+    named = [case for case in fold.cases_naming(program.name, _name_of(event)) if _is_meant(case, event)]
+    applications = sorted({case.key.application for case in named} | set(filter(None, [event.application])))
     for application in applications:
         _remember(entry, event, program, "application", application, fold)
         withdrawn.waiting += forget_waiting(CaseKey(program.name, application), fold)
@@ -57,7 +57,7 @@ def _erase(entry: Entry, event: RawErasure, program: Program, fold: Fold) -> Wit
     if event.applicant is not None:
         _remember(entry, event, program, "applicant", event.applicant, fold)
         withdrawn.promises += withdraw_promises(program, None, event.applicant, fold)
-    for case in own:
+    for case in named:
         withdraw_case(case, program, withdrawn, fold)
     # Others may follow an application of the applicant's, which only its case names.
     if followed := set(applications) - {_name_of(event)}:

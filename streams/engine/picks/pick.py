@@ -97,10 +97,10 @@ def _compare_regrets(case: Case, place: int, fold: Fold) -> None:
     if case.asked is None or place == len(case.options) or case.options[place].revised_arm is not None:
         return
     if case.asked.regrets:
-        told, *seen = np.frombuffer(case.asked.regrets, REGRET_DTYPE).tolist()
+        expected, *seen = np.frombuffer(case.asked.regrets, REGRET_DTYPE).tolist()
         program = case.key.program
         fold.count("regrets", program)
-        fold.count("regrets_told", program, times=told)
+        fold.count("regrets_told", program, times=expected)
         fold.count("regrets_seen", program, times=seen[place])
 
 

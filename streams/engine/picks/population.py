@@ -50,12 +50,12 @@ def preferences_to_teach(program: Program, shard: int, fold: Fold) -> Preference
 
     None where a pick teaches nothing.
     """
-    told = (
+    evidence = (
         None if fold.state.get(PickedPopulation, program.name, shard) else fold.state.get(SharedEvidence, program.name)
     )
     preferences = fold.change(PickedPopulation, program, shard).preferences
-    if told is not None and told.preferences is not None and preferences is not None:
-        preferences.add(told.preferences.state())
+    if evidence is not None and evidence.preferences is not None and preferences is not None:
+        preferences.add(evidence.preferences.state())
     return preferences
 
 
@@ -86,8 +86,8 @@ def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatc
     samples = batch.samples
     if samples is None or not samples.is_learned:
         return batch
-    own, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
-    cost[indices], execution[indices] = samples.cost.mean(own.costs), own.execution.mean(axis=1)
+    learned, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
+    cost[indices], execution[indices] = samples.cost.mean(learned.costs), learned.execution.mean(axis=1)
     return batch._replace(cost=cost, execution=execution)
 
 

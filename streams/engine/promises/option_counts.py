@@ -101,7 +101,7 @@ class OptionCounts:
             feature = self._program.spec.features[index]
             texts = feature.levels or feature.categories
             parts = _by_text(self._values[name], texts) if texts else _by_quartile(self._values[name])
-            groups[name] = {label: _result_counts(counts[own]) for label, own in parts.items() if own.any()}
+            groups[name] = {label: _result_counts(counts[members]) for label, members in parts.items() if members.any()}
         return groups
 
     def _count(self, people: Sequence[PromisedOptions], path: float) -> Counts:
@@ -125,16 +125,16 @@ def _result_counts(counts: Counts) -> ResultCounts:
 
 
 def _by_text(values: Sequence[Value], texts: Sequence[str]) -> Mapping[str, NDArray[np.bool_]]:
-    own = np.array(values, dtype=object)
-    return {text: own == text for text in texts}
+    column = np.array(values, dtype=object)
+    return {text: column == text for text in texts}
 
 
 def _by_quartile(values: Sequence[Value]) -> Mapping[str, NDArray[np.bool_]]:
     """Groups of numbers; fewer than four where quartiles are equal."""
     if not values:
         return {}
-    own = np.array(values, dtype=np.float64)
-    edges = np.unique(np.quantile(own, _QUARTILES, method="lower"))
+    column = np.array(values, dtype=np.float64)
+    edges = np.unique(np.quantile(column, _QUARTILES, method="lower"))
     between = [f"over {low:g} to {high:g}" for low, high in pairwise(edges.tolist())]
-    labels, places = [f"to {edges[0]:g}", *between, f"over {edges[-1]:g}"], np.searchsorted(edges, own)
+    labels, places = [f"to {edges[0]:g}", *between, f"over {edges[-1]:g}"], np.searchsorted(edges, column)
     return {label: places == place for place, label in enumerate(labels)}

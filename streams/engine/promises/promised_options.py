@@ -56,7 +56,7 @@ PROMISED_OPTIONS = RowTable("promised_options", PromisedOptions, {"applicant": "
 def people_of(program: Program, promises: Sequence[PromisedOptions]) -> Array:
     """The people of promises as they were when they applied, encoded, once for each of their options, (n, D)."""
     read = [program.codec.read(promise.features) for promise in promises]
-    values = [each for each in read if not isinstance(each, Problem)]
+    values = [features for features in read if not isinstance(features, Problem)]
     assert len(values) == len(promises), "these features have been read before"
     return np.repeat(program.codec.encode_read(values), [len(promise.options) for promise in promises], axis=0)
 

@@ -63,11 +63,11 @@ def _replacements(assessment: Assessment, verdict: Verdict) -> dict[str, Selecte
 def _cheapest_by_arm(assessment: Assessment) -> dict[int, SelectedOption]:
     """The cheapest option of a person on each arm, the cheapest arm first."""
     batch, row = assessment.rejected_batch, assessment.row
-    own = np.arange(batch.first[row], batch.last[row])
-    own = own[batch.cost[own].argsort(kind="stable")]
-    _, first = np.unique(batch.arm[own], return_index=True)
+    options = np.arange(batch.first[row], batch.last[row])
+    options = options[batch.cost[options].argsort(kind="stable")]
+    _, first = np.unique(batch.arm[options], return_index=True)
     cheapest: dict[int, SelectedOption] = {}
-    for index in own[np.sort(first)].tolist():
+    for index in options[np.sort(first)].tolist():
         arm, execution = batch.arm[index].item(), batch.execution[index].item()
         cheapest[arm] = SelectedOption(
             index, arm, batch.point[index].item(), batch.cost[index].item(), execution, 1.0, execution

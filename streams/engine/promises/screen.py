@@ -37,7 +37,7 @@ def certified_distance(program: Program, bundle: ModelBundle, states: Sequence[A
     An option is accepted in each of its ``states`` (n, D): ``Program.states_to_hold``.
     """
     promise, score, threshold = program.promise, bundle.model.score, program.spec.model.threshold
-    certified = np.min([promise.certified_distance(each, score, threshold) for each in states], axis=0)
+    certified = np.min([promise.certified_distance(people, score, threshold) for people in states], axis=0)
     return np.asarray(np.clip(SAFETY_FACTOR * np.nan_to_num(certified, nan=0.0), 0.0, FARTHEST))
 
 

@@ -80,8 +80,8 @@ def _by_older_models(
 def _done(program: Program, promise: PromisedOptions, row: Array) -> list[OpenOption]:
     """The options that a person has carried out, who is encoded (1, D) now."""
     people = people_of(program, [promise])
-    told = program.told(people, rows_of(promise.options))
-    reached = reaches_target(row, told, np.sign(told - people)).all(axis=1)
+    targets = program.stated_targets(people, rows_of(promise.options))
+    reached = reaches_target(row, targets, np.sign(targets - people)).all(axis=1)
     return [option for option, is_done in zip(promise.options, reached.tolist(), strict=True) if is_done]
 
 

@@ -125,9 +125,9 @@ def returning_promise(program: Program, case: Case, fold: Fold) -> PromisedOptio
     newest."""
     if case.applicant is None:
         return None
-    own = fold.rows(PROMISED_OPTIONS).equal(program.name, "applicant", case.applicant)
+    promises = fold.rows(PROMISED_OPTIONS).equal(program.name, "applicant", case.applicant)
     return max(
-        own,
+        promises,
         key=lambda promise: (promise.key.application == case.previous, promise.until_ms, promise.key.application),
         default=None,
     )

@@ -41,7 +41,7 @@ def states_of(program: Program, people: Sequence[PromisedOptions]) -> Sequence[A
 
 def scores_of(bundle: ModelBundle, states: Sequence[Array]) -> Array:
     """The least scores under a model of n options in their ``states`` (n, D), (n,); 0 where it cannot score one."""
-    return np.asarray(np.nan_to_num(np.min([bundle.model.score(each) for each in states], axis=0), nan=0.0))
+    return np.asarray(np.nan_to_num(np.min([bundle.model.score(people) for people in states], axis=0), nan=0.0))
 
 
 def verdicts_of(
@@ -72,7 +72,7 @@ def verdicts_of(
         if is_clean:
             yield Verdict(promise, promise.options, (), least, limit)
             continue
-        own = range(start, start + len(promise.options))
-        accepted = [options[index] for index in own if approved[index]]
-        rejected = [options[index] for index in own if asked[index] and not approved[index]]
+        numbers = range(start, start + len(promise.options))
+        accepted = [options[index] for index in numbers if approved[index]]
+        rejected = [options[index] for index in numbers if asked[index] and not approved[index]]
         yield Verdict(promise, accepted, rejected, least, limit)

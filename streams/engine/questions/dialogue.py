@@ -126,19 +126,19 @@ class Dialogue:
 
     def regrets(self, belief: Belief) -> Array:
         """The regret of telling n options, and after the pick of each: ``ElicitedAnswers.regrets``, (1 + n,)."""
-        costs, told = self._pool.costs.under(belief.weights), self._told(belief)
-        after = regrets_after_picks(costs, self._pool.losses(costs), told, belief.probability, self._response)
+        costs, plans = self._pool.costs.under(belief.weights), self._plans_to_tell(belief)
+        after = regrets_after_picks(costs, self._pool.losses(costs), plans, belief.probability, self._response)
         return np.concatenate([[belief.regret], after])
 
     def options(self, belief: Belief, source: ExecutionSource) -> tuple[Option, ...]:
         """The options to tell, as people read them, the recommended one first."""
-        return self._options(belief, self._told(belief), source)
+        return self._options(belief, self._plans_to_tell(belief), source)
 
     def selected(self, belief: Belief) -> tuple[Assessment, tuple[SelectedOption, ...]]:
         """The same before they are put into words: an assessment that has them, and each as a step that picked it."""
-        return self._selected(belief, self._told(belief))
+        return self._selected(belief, self._plans_to_tell(belief))
 
-    def _told(self, belief: Belief) -> list[int]:
+    def _plans_to_tell(self, belief: Belief) -> list[int]:
         losses = self._pool.losses(self._pool.costs.under(belief.weights)).copy()
         losses[sorted(belief.refused - {belief.recommended})] = np.inf
         most, tolerance = self._model.program.spec.policy.options, self._elicitation.tolerance
@@ -156,21 +156,25 @@ class Dialogue:
         The batch has no samples: the person has said more than what is believed of others.
         """
         model, program, people = self._model, self._model.program, self._person[np.newaxis]
-        own = sorted(plans, key=lambda plan: (self._arm[plan], plan))
-        numbers, first_person = np.arange(len(own)), np.zeros(len(own), np.intp)
-        points = np.ascontiguousarray(self._plans.targets[own])
-        batch = model.objective.options(people, first_person, self._arm[own], points, numbers, program.codec.feature_of)
+        by_arm = sorted(plans, key=lambda plan: (self._arm[plan], plan))
+        numbers, first_person = np.arange(len(by_arm)), np.zeros(len(by_arm), np.intp)
+        points = np.ascontiguousarray(self._plans.targets[by_arm])
+        batch = model.objective.options(
+            people, first_person, self._arm[by_arm], points, numbers, program.codec.feature_of
+        )
         batch = batch._replace(samples=None)
         asked = AskedPlans(
-            [_steps(self._plans, plan) for plan in own],
+            [_steps(self._plans, plan) for plan in by_arm],
             None if model.objective.cost.structure is None else belief.mean_weights,
         )
         person = self._assessment
         assessment = Assessment(person.values, person.score, batch, 0, program.changed_codes(batch), asked)
-        each = _expected(self._pool, model.objective, belief, plans)
+        expected = _expected(self._pool, model.objective, belief, plans)
         selected = tuple(
-            SelectedOption(own.index(plan), int(self._arm[plan]), own.index(plan), cost, execution, 1.0, execution)
-            for plan, (cost, execution) in zip(plans, each, strict=True)
+            SelectedOption(
+                by_arm.index(plan), int(self._arm[plan]), by_arm.index(plan), cost, execution, 1.0, execution
+            )
+            for plan, (cost, execution) in zip(plans, expected, strict=True)
         )
         return assessment, selected
 

@@ -25,15 +25,15 @@ def recall(model: CurrentModel, assessment: Assessment, asked: QuestionLog) -> t
         Where no plan reaches the goal.
     """
     dialogue = _dialogue(model, assessment, asked)
-    own: list[int] = []
-    course = dialogue.course(own)
+    answers: list[int] = []
+    course = dialogue.course(answers)
     belief = next(course)
     for place in range(asked.earlier, len(asked.answers)):
         if dialogue.shown(belief) != asked.questions[place]:
             asked = replace(asked, earlier=len(asked.answers))
             dialogue = _dialogue(model, assessment, asked)
             return dialogue, dialogue.after(()), asked
-        own.append(asked.answers[place])
+        answers.append(asked.answers[place])
         belief = next(course)
     return dialogue, belief, asked
 

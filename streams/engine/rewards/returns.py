@@ -27,7 +27,7 @@ def changed_columns(person: Array, target: Array, program: Program) -> bytes:
 
     ``person`` and ``target`` are encoded, (D,). What only follows is not asked for.
     """
-    changed = np.flatnonzero(person != program.told(person[np.newaxis], target[np.newaxis])[0])
+    changed = np.flatnonzero(person != program.stated_targets(person[np.newaxis], target[np.newaxis])[0])
     rows = np.stack([changed, target[changed], np.sign(target - person)[changed]], axis=1)
     return rows.astype(np.float64).tobytes()
 

@@ -89,7 +89,7 @@ def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]
     """That of one shard, whose features have these names."""
     *believed, seen = (part.tolist() for part in beliefs)
     named = zip(zip(names, *believed, strict=True), seen, strict=True)
-    features = tuple(FeatureSummary(*own) for own, is_seen in named if is_seen)
+    features = tuple(FeatureSummary(*belief) for belief, is_seen in named if is_seen)
     tenths = tuple(map(tuple, watch.by_tenth().T.tolist()))
     return RewardsSummary(tenths, watch.drifts, watch.drift_ms, features, watch.early, _calibration_error(tenths))
 

@@ -67,12 +67,12 @@ def success_at(rounds: ProgramRounds, bundle: ModelBundle, people: Array, scores
     A score that they have already is certain, and one that no option reaches impossible.
     """
     best = np.zeros((len(people), len(scores)))
-    own = bundle.model.score(people)
+    current = bundle.model.score(people)
     for column, score in enumerate(scores.tolist()):
         proposals = model_for(rounds, bundle, score).vetting.propose(people)
         success = success_of(rounds, people[proposals.people], proposals.points[proposals.point])
         np.maximum.at(best[:, column], proposals.people, success)
-        best[own > score, column] = 1.0
+        best[current > score, column] = 1.0
     return best
 
 

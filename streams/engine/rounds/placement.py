@@ -199,16 +199,16 @@ def _reasons(
     program, number = terms.program, terms.closing.number
     compete = [member for member in rejected if terms.competing[member.name]]
     people = [program.codec.read(cases[member.name].features_json) for member in compete]
-    values = [own for own in people if not isinstance(own, Problem)]
+    values = [personal for personal in people if not isinstance(personal, Problem)]
     assert len(values) == len(compete), "who competes was scored"
     reasons: dict[str, PersonReasons] = {}
-    for member, own in zip(compete, reasons_of(fold.state.model(program), values), strict=True):
+    for member, personal in zip(compete, reasons_of(fold.state.model(program), values), strict=True):
         assert member.score is not None, "who competes was scored"
         qualifies = program.approves(np.array([member.score])).item()
         lack = (Reason(TOO_FEW_PLACES.format(number)),) if qualifies else ()
-        if own is not None or lack:
-            told, withheld = own or PersonReasons(())
-            reasons[member.name] = PersonReasons((*lack, *told)[:MOST_REASONS], withheld)
+        if personal is not None or lack:
+            stated, withheld = personal or PersonReasons(())
+            reasons[member.name] = PersonReasons((*lack, *stated)[:MOST_REASONS], withheld)
     for member in rejected:
         if not terms.competing[member.name]:
             twice = member.name in terms.closing.duplicate_applications
@@ -244,8 +244,10 @@ def _steps(
         batch, rows = places[together[0]][0], [places[name][1] for name in together]
         picked = select_for_steps(program, shard, shard.step + len(selected), batch, rows, fold.state)
         for name, options in zip(together, picked, strict=True):
-            own = assessed.get(name)
-            selected[name] = open_ended_first(terms.model, own, options) if isinstance(own, Assessment) else options
+            assessment = assessed.get(name)
+            selected[name] = (
+                open_ended_first(terms.model, assessment, options) if isinstance(assessment, Assessment) else options
+            )
     return selected
 
 

@@ -41,7 +41,7 @@ class PromisedScore(Struct, gc=False, array_like=True, frozen=True):
 
     def rounds_since(self, number: int) -> int:
         """How many of the rounds up to this one may have had places since the promise was made."""
-        return number - self.round - sum(each <= number for each in self.without)
+        return number - self.round - sum(pause <= number for pause in self.without)
 
     @property
     def rows(self) -> Array:

@@ -51,8 +51,8 @@ class WaitingEvents:
 
     def holds(self, entry: Entry) -> bool:
         """Whether an event of its kind and id already waits for its case."""
-        own = entry.kind.name, entry.id
-        return any((other.kind.name, other.id) == own for other, _ in self.by_case.get(entry.key, ()))
+        name = entry.kind.name, entry.id
+        return any((other.kind.name, other.id) == name for other, _ in self.by_case.get(entry.key, ()))
 
     def take(self, key: CaseKey) -> list[WaitingEvent]:
         """Take all events that wait for a case."""

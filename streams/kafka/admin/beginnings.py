@@ -43,15 +43,15 @@ def beginnings(options: KafkaOptions, offsets: Iterable[PartitionOffsets]) -> li
     admin = AdminClient(options.confluent(), logger=client_log)
     seconds = options.connect_timeout_ms / 1000
     found = admin.list_offsets(dict.fromkeys(cut, OffsetSpec.for_timestamp(0)), request_timeout=seconds)
-    told = []
+    cut_off = []
     for partition, future in found.items():
-        own = cut[partition]
+        reach = cut[partition]
         try:
             # Negative is librdkafka's code for "no record".
             time_ms = future.result().timestamp
         except KafkaException as error:
             if is_refusal(error.args[0]):
-                raise may_not(options, "DESCRIBE", f"topic {own.topic}") from error
+                raise may_not(options, "DESCRIBE", f"topic {reach.topic}") from error
             raise unreachable(options, error.args[0].str()) from error
-        told.append(Beginning(own.topic, own.partition, own.begin, time_ms if time_ms >= 0 else None))
-    return sorted(told)
+        cut_off.append(Beginning(reach.topic, reach.partition, reach.begin, time_ms if time_ms >= 0 else None))
+    return sorted(cut_off)

@@ -56,5 +56,5 @@ def _assigned(member: Any) -> Any:
 def _name(member: Any) -> str:
     if member.group_instance_id:
         return str(member.group_instance_id)
-    own = str(member.member_id).removeprefix(f"{CLIENT_ID}-")[:_ID_CHARACTERS]
-    return f"{str(member.host).removeprefix('/')} {own}"
+    member_id = str(member.member_id).removeprefix(f"{CLIENT_ID}-")[:_ID_CHARACTERS]
+    return f"{str(member.host).removeprefix('/')} {member_id}"

@@ -38,8 +38,10 @@ _REFUSED = frozenset(
 
 def worker_rights(topics: Topics, *, cuts_journal: bool = False) -> dict[str, tuple[str, ...]]:
     """The operations that a worker needs, by topic. It reads the tail of what it has written."""
-    own = (topics.journal, *topics.outputs)
-    rights: dict[str, tuple[str, ...]] = dict.fromkeys(topics.inputs, ("READ",)) | dict.fromkeys(own, ("READ", "WRITE"))
+    owned = (topics.journal, *topics.outputs)
+    rights: dict[str, tuple[str, ...]] = dict.fromkeys(topics.inputs, ("READ",)) | dict.fromkeys(
+        owned, ("READ", "WRITE")
+    )
     if cuts_journal:
         rights[topics.journal] += ("DELETE",)
     return rights

@@ -42,8 +42,8 @@ def records_between(
     and the name's other bytes are escaped. Raise ``BrokerError`` on failure, and when the broker returns nothing for
     the time of one request. Not to be called where an event loop runs.
     """
-    ends = {TopicPartition(own.topic, own.partition): own.end for own in offsets if own.end > own.begin}
-    begins = {(own.topic, own.partition): own.begin for own in offsets}
+    ends = {TopicPartition(span.topic, span.partition): span.end for span in offsets if span.end > span.begin}
+    begins = {(span.topic, span.partition): span.begin for span in offsets}
     if not ends:
         return
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
@@ -93,7 +93,7 @@ class _Reading:
         while True:
             self._budget.renew()
             fetched = await self._consumer.getmany(*self._left, timeout_ms=_POLL_MS)
-            records = [one for tp, own in fetched.items() for one in own if one.offset < self._left[tp]]
+            records = [record for tp, batch in fetched.items() for record in batch if record.offset < self._left[tp]]
             ended = [tp for tp, end in self._left.items() if await self._consumer.position(tp) >= end]
             for tp in ended:
                 del self._left[tp]

@@ -200,8 +200,8 @@ class _Worker:
     async def assigned(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Assign to every handler its partitions, and collect the start offsets."""
         starts: dict[TopicPartition, int] = {}
-        for topic, own in _by_topic(partitions):
-            starts.update(await self._handlers[topic].assigned(own))
+        for topic, group in _by_topic(partitions):
+            starts.update(await self._handlers[topic].assigned(group))
         return starts
 
     def drop_queued(self) -> None:
@@ -211,9 +211,9 @@ class _Worker:
     async def revoked(self, partitions: Iterable[TopicPartition]) -> None:
         """Revoke from every handler its partitions; then raise the first error."""
         errors = []
-        for topic, own in _by_topic(partitions):
+        for topic, group in _by_topic(partitions):
             try:
-                await self._handlers[topic].revoked(own)
+                await self._handlers[topic].revoked(group)
             except Exception as error:
                 errors.append(error)
         if errors:

@@ -34,10 +34,10 @@ def is_allowed(address: str, places: Sequence[str]) -> bool:
     >>> is_allowed("s3://models/loans/../cards/manifest.json", ["s3://models/loans"])
     False
     """
-    own = _place(address)
+    asked = _place(address)
     allowed = [place for place in map(_place, places) if place is not None]
-    return own is not None and any(
-        own.scheme == place.scheme and own.parts[: len(place.parts)] == place.parts for place in allowed
+    return asked is not None and any(
+        asked.scheme == place.scheme and asked.parts[: len(place.parts)] == place.parts for place in allowed
     )
 
 

@@ -68,7 +68,9 @@ def measured_by(metrics: Metrics) -> Measured:
 def _lasting(facts: Metrics) -> Lasting | None:
     rules = dict.fromkeys(name.rpartition(":")[0] for name in facts if ":" in name)
     lasted = {rule: _struct(Lasted, _named(facts, f"{rule}:")) for rule in rules}
-    return _struct(Lasting, facts, {}, {"rules": {rule: each for rule, each in lasted.items() if each is not None}})
+    return _struct(
+        Lasting, facts, {}, {"rules": {rule: lasting for rule, lasting in lasted.items() if lasting is not None}}
+    )
 
 
 def _struct(

@@ -292,10 +292,10 @@ def _baseline(
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:
     """Refuse bounds or levels that training did not have: the model would read every value as another."""
-    own = {feature.name: FeatureColumn.of(feature) for feature in features}
+    columns = {feature.name: FeatureColumn.of(feature) for feature in features}
     for column in trained:
         for name in ("bounds", "levels"):
-            was, now = getattr(column, name), getattr(own.get(column.name), name, UNSET)
+            was, now = getattr(column, name), getattr(columns.get(column.name), name, UNSET)
             if was is not UNSET and was != now:
                 is_now = "none" if now is UNSET else list(now)
                 raise ModelError(
@@ -305,8 +305,8 @@ def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequ
 
 
 def _column_difference(columns: Sequence[str], expected: Sequence[str]) -> str:
-    own, wanted = set(columns), set(expected)
-    missing = [name for name in expected if name not in own]
+    present, wanted = set(columns), set(expected)
+    missing = [name for name in expected if name not in present]
     surplus = [name for name in columns if name not in wanted]
     if not missing and not surplus:
         return "the model's columns stand in another order than the spec's"

@@ -69,8 +69,8 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_of(self, terms: PromiseTerms) -> bool:
         """Whether it was measured under a promise on these terms."""
-        own = self.kind or IMPLIED, self.quantile, self.margin, self.parameters or {}
-        return own == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})
+        measured = self.kind or IMPLIED, self.quantile, self.margin, self.parameters or {}
+        return measured == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})
 
 
 class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):

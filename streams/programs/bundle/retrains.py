@@ -104,7 +104,7 @@ def _arrays(models: Sequence[DecisionModel]) -> Arrays:
 
 def _of_layers(models: Sequence[LogisticLayer | Perceptron]) -> Arrays:
     layers = [[_layer(model)] if isinstance(model, LogisticLayer) else model.layers for model in models]
-    if len({tuple(weights.shape for weights, _ in each) for each in layers}) != 1:
+    if len({tuple(weights.shape for weights, _ in retrain) for retrain in layers}) != 1:
         raise ValueError("the retrains have layers of different shapes")
     activations = {model.activation for model in models if isinstance(model, Perceptron)} or {"identity"}
     if len(activations) != 1:
@@ -158,12 +158,12 @@ def _loaded_trees(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
     nodes = _parts(arrays["first_node"], count, len(arrays["nodes"]))
     if not len(arrays["nodes"]) == len(arrays["threshold"]) == len(arrays["value"]):
         raise ValueError("the arrays of its trees have different lengths")
-    for number, (own_roots, own) in enumerate(zip(roots, nodes, strict=True)):
+    for number, (own_roots, own_nodes) in enumerate(zip(roots, nodes, strict=True)):
         trees = TreeSum(
             arrays["roots"][own_roots].astype(np.intp),
-            arrays["nodes"][own],
-            arrays["threshold"][own],
-            arrays["value"][own],
+            arrays["nodes"][own_nodes],
+            arrays["threshold"][own_nodes],
+            arrays["value"][own_nodes],
             float(arrays["base"][number]),
             bool(arrays["logistic"]),
             digits,

@@ -68,7 +68,10 @@ def write_bundle(
     baseline of reasons is kept. Raises ``UsageError`` when the folder cannot be written, ``ModelError`` when a model
     could not be loaded again.
     """
-    types, features = {each.name: each.type for each in spec.features}, tuple(map(FeatureColumn.of, spec.features))
+    types, features = (
+        {feature.name: feature.type for feature in spec.features},
+        tuple(map(FeatureColumn.of, spec.features)),
+    )
     model, again = _model_files(folder, estimator, len(columns), retrains)
     contents: dict[str, bytes] = {}
 

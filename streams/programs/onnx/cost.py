@@ -151,7 +151,7 @@ def _ml_operations(node: NodeProto) -> int:
         return _ELEMENT * _steps(attributes)
     if node.op_type == "TreeEnsemble":
         _check_ways_down(_numbered_children(attributes))
-    return 2 * sum(len(each.ints) + len(each.floats) + len(each.strings) for each in node.attribute)
+    return 2 * sum(len(part.ints) + len(part.floats) + len(part.strings) for part in node.attribute)
 
 
 def _steps(attributes: Mapping[str, AttributeProto]) -> int:

@@ -123,7 +123,7 @@ def takes_features(model: ModelProto, features: Sequence[Feature]) -> bool:
     """Whether a model has one input a feature."""
     inputs = _entries(model)
     is_whole = not features_lacking(inputs, features)
-    return bool(inputs) and set(inputs) <= {each.name for each in features} and (is_whole or len(inputs) > 1)
+    return bool(inputs) and set(inputs) <= {feature.name for feature in features} and (is_whole or len(inputs) > 1)
 
 
 def matrix_layouts(model: ModelProto, codec: FeatureCodec) -> list[Layout]:

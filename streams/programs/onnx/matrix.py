@@ -90,18 +90,20 @@ class Layout:
             return X[:, [column.place for column in self.columns]]
         codes, values = self._codec.codes(X), np.empty((len(X), len(self.columns)))
         for number, (feature, place, numbers, is_plain) in enumerate(self.columns):
-            own = codes[:, feature]
-            values[:, number] = X[:, place] if is_plain else own if numbers is None else numbers[own.astype(np.intp)]
+            column_codes = codes[:, feature]
+            values[:, number] = (
+                X[:, place] if is_plain else column_codes if numbers is None else numbers[column_codes.astype(np.intp)]
+            )
         return values
 
     def disproof(self, splits: Sequence[Floats]) -> str | None:
         """Why the columns of trees with these splits, one array a column, are not these; None where they may be."""
-        for number, (column, own) in enumerate(zip(self.columns, splits, strict=True)):
+        for number, (column, points) in enumerate(zip(self.columns, splits, strict=True)):
             low, high = (0.0, 1.0) if column.is_plain else self._range(column)
-            within = (own >= low - _TOLERANCE) & (own <= high + _TOLERANCE)
-            if len(own) and within.mean() < (1.0 if column.is_plain else WITHIN):
-                whose = f"column {number}, {self.matrix.names[number]}, " if self.matrix.raw else f"column {number} "
-                return f"its splits of {whose}go from {own.min():g} to {own.max():g}, beyond {low:g} to {high:g}"
+            within = (points >= low - _TOLERANCE) & (points <= high + _TOLERANCE)
+            if len(points) and within.mean() < (1.0 if column.is_plain else WITHIN):
+                named = f"column {number}, {self.matrix.names[number]}, " if self.matrix.raw else f"column {number} "
+                return f"its splits of {named}go from {points.min():g} to {points.max():g}, beyond {low:g} to {high:g}"
         return None
 
     def split(self, number: int, thresholds: NDArray[np.float32]) -> Floats | None:
@@ -208,7 +210,7 @@ def splits_of(model: ModelProto, width: int) -> list[Floats] | None:
         for column, value, mode in zip(columns.ints, values.floats, modes.strings, strict=False):
             if mode != b"LEAF" and 0 <= column < width:
                 splits[column].append(value)
-    return [np.array(own) for own in splits] if found else None
+    return [np.array(points) for points in splits] if found else None
 
 
 def _is_encoded(layout: Layout, codec: FeatureCodec) -> bool:

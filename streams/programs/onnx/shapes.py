@@ -202,4 +202,7 @@ def _width(node: NodeProto) -> int:
 
 def _lengths(node: NodeProto) -> dict[str, int]:
     """How many numbers or texts each attribute of a node has."""
-    return {each.name: len(each.ints) + len(each.floats) + len(each.strings) for each in node.attribute}
+    return {
+        attribute.name: len(attribute.ints) + len(attribute.floats) + len(attribute.strings)
+        for attribute in node.attribute
+    }

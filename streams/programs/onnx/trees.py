@@ -53,13 +53,13 @@ def _over_encoded(trees: TreeSum, layout: Layout) -> TreeSum | None:
     nodes, asked = trees.nodes.copy(), trees.nodes[:, 0]
     threshold = trees.threshold.astype(np.float64) if layout.matrix.raw else trees.threshold.copy()
     for number, column in enumerate(layout.columns):
-        own = asked == number
-        nodes[own, 0] = column.place
-        if layout.matrix.raw and own.any():
-            split = layout.split(number, trees.threshold[own].astype(np.float32))
+        splits = asked == number
+        nodes[splits, 0] = column.place
+        if layout.matrix.raw and splits.any():
+            split = layout.split(number, trees.threshold[splits].astype(np.float32))
             if split is None:
                 return None
-            threshold[own] = split
+            threshold[splits] = split
     return replace(trees, nodes=nodes, threshold=threshold)
 
 

@@ -65,10 +65,10 @@ def fit_effects(csv: Path, spec: ProgramSpec, table: Table, rows: Indices) -> Fi
     parents: dict[str, list[Effect]] = {}
     for effect in effects_of(spec):
         parents.setdefault(effect.to, []).append(effect)
-    for own in parents.values():
+    for on_child in parents.values():
         with threadpool_limits(1):
-            fitted, contradicted = _of_child(csv, spec, own, table, rows)
-        found |= {(each.from_, each.to): each for each in fitted}
+            fitted, contradicted = _of_child(csv, spec, on_child, table, rows)
+        found |= {(fit.from_, fit.to): fit for fit in fitted}
         against |= contradicted
     ordered = tuple([found[effect.from_, effect.to] for effect in effects_of(spec)])
     doubts = Doubts(broken, undefined, against)
@@ -84,11 +84,11 @@ def _of_child(
     fault = _cannot_tell(names, numbers)
     if fault is not None:
         if any(effect.slope is None or effect.deviation is None for effect in effects):
-            lacking = next(each for each in effects if each.slope is None or each.deviation is None)
+            lacking = next(effect for effect in effects if effect.slope is None or effect.deviation is None)
             raise UsageError(
                 f"{csv}: the effect {effect_name(lacking)} cannot be fitted: {fault}: give its `slope` and `deviation`"
             )
-        return [_told(effect, FittedSlope(effect.slope or 0.0, 0.0)) for effect in effects], {}
+        return [_fitted(effect, FittedSlope(effect.slope or 0.0, 0.0)) for effect in effects], {}
     centred = numbers - numbers.mean(axis=0)
     x, y, sd = centred[:, :-1], centred[:, -1], centred[:, :-1].std(axis=0)
     slopes, errors = least_squares(x, y)
@@ -105,7 +105,7 @@ def _of_child(
     features = _groups(spec, table, given) if is_open.all() else {}
     strata = strata_of_child(x, y, slopes, features, len(features) * len(spec.effects))
     found = enumerate(zip(effects, map(FittedSlope, slopes.tolist(), deviations.tolist()), strict=True))
-    return [_told(effect, slope, place, strata) for place, (effect, slope) in found], against
+    return [_fitted(effect, slope, place, strata) for place, (effect, slope) in found], against
 
 
 def _groups(spec: ProgramSpec, table: Table, rows: Indices) -> Mapping[str, Groups]:
@@ -113,21 +113,21 @@ def _groups(spec: ProgramSpec, table: Table, rows: Indices) -> Mapping[str, Grou
     groups = {}
     for name, values in strata_of(spec).items():
         number = {value: place for place, value in enumerate(values)}
-        own = np.array([number[table.rows[row][name]] for row in rows], dtype=np.intp)
-        groups[name] = Groups(np.where(table.is_given(name)[rows], own, -1), list(map(str, values)))
+        group = np.array([number[table.rows[row][name]] for row in rows], dtype=np.intp)
+        groups[name] = Groups(np.where(table.is_given(name)[rows], group, -1), list(map(str, values)))
     return groups
 
 
-def _told(effect: Effect, slope: FittedSlope, place: int = 0, strata: FittedStrata | None = None) -> FittedEffect:
+def _fitted(effect: Effect, slope: FittedSlope, place: int = 0, strata: FittedStrata | None = None) -> FittedEffect:
     """An effect as it was fitted, whose parent is at this place; a deviation of the spec counts."""
 
     def kept(fitted: FittedSlope) -> FittedSlope:
         return fitted if effect.deviation is None else replace(fitted, deviation=effect.deviation)
 
-    own = FittedEffect(effect.from_, effect.to, slope.slope, kept(slope).deviation)
+    fit = FittedEffect(effect.from_, effect.to, slope.slope, kept(slope).deviation)
     if strata is None:
-        return own
-    return replace(own, by=strata.by, strata={name: kept(each[place]) for name, each in strata.groups.items()})
+        return fit
+    return replace(fit, by=strata.by, strata={name: kept(slopes[place]) for name, slopes in strata.groups.items()})
 
 
 def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
@@ -135,8 +135,8 @@ def _cannot_tell(names: Sequence[str], numbers: Floats) -> str | None:
     needed = FEWEST * (len(names) - 1)
     if len(numbers) < needed:
         return f"{len(numbers)} rows have all of {', '.join(names)}, and {needed} are needed"
-    for name, own in zip(names, numbers.T, strict=True):
-        if own.min() == own.max():
+    for name, column in zip(names, numbers.T, strict=True):
+        if column.min() == column.max():
             return f"{name} is the same in all rows"
     if not are_apart(numbers[:, :-1] - numbers[:, :-1].mean(axis=0), SAME):
         return f"{', '.join(names[:-1])} cannot be told apart"

@@ -26,7 +26,7 @@ def equal_margin(trials: Sequence[SplitTrial]) -> EqualMargin | None:
         tried.append((margin, _accepted(offers), _relative_cost(offers, promised)))
         if tried[-1][1] >= wanted:
             margins, accepted, costs = zip(*tried[-2:], strict=True)
-            margin, cost = (float(np.interp(wanted, accepted, each)) for each in (margins, costs))
+            margin, cost = (float(np.interp(wanted, accepted, values)) for values in (margins, costs))
             return EqualMargin(round(margin, 3), cost * paid, paid, wanted)
     return None
 

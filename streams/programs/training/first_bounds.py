@@ -28,8 +28,8 @@ def in_first_bounds(loaded: LoadedSpec, tell: Callable[[str], None]) -> LoadedSp
     if manifest.program != spec.program:
         return loaded
     features = codec_of(spec, manifest).features
-    for feature, own in zip(features, spec.features, strict=True):
-        if feature.bounds is not None and feature.bounds != own.bounds:
+    for feature, of_spec in zip(features, spec.features, strict=True):
+        if feature.bounds is not None and feature.bounds != of_spec.bounds:
             low, high = feature.bounds
             tell(f"{feature.name} is scaled from {low:g} to {high:g}, as the program's first model was trained with")
     return replace(loaded, spec=msgspec.structs.replace(spec, features=features))

@@ -57,8 +57,8 @@ class Importer:
             found = matrix_columns(parsed, column, self._codec, self._table.X, self._table.labels, columns)
             self._matrix = found.matrix
             model = self._scored(parsed, column, name)
-        if found.told is not None:
-            tell(f"{file}: {found.told}")
+        if found.words is not None:
+            tell(f"{file}: {found.words}")
         return model
 
     def retrain(self, file: Path, model: TreeSum | OnnxModel) -> TreeSum | OnnxModel:
@@ -116,11 +116,11 @@ def _wrong_order(good: Floats, bad: Floats, auc: float, margin: float, desired: 
     """Why scores do not go with the labels: classes that are exchanged order people as well as the right ones do."""
     means = float(good.mean()), float(bad.mean())
     wanted, others = (rounded_down(mean, digits_apart(*means)) for mean in means)
-    told = f"rows with the desired label have a mean score of {wanted}, the others of {others}"
+    scores = f"rows with the desired label have a mean score of {wanted}, the others of {others}"
     if auc <= 0.5 - margin:
-        return f"{told}: its classes are the other way round; fit it with the desired outcome as class {desired}"
+        return f"{scores}: its classes are the other way round; fit it with the desired outcome as class {desired}"
     return (
-        f"{told}, and it orders them as chance does (area under the curve {auc:.2f}): it is not of these data; give "
+        f"{scores}, and it orders them as chance does (area under the curve {auc:.2f}): it is not of these data; give "
         "rows and columns like those that it was fitted on"
     )
 

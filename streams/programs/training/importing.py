@@ -106,7 +106,7 @@ def read_model(
     table, codec = labelled(csv, loaded, tell), FeatureCodec(loaded.spec)
     importer = Importer(codec, table, probabilities)
     model = importer.model(file, content, columns, tell)
-    again = [importer.retrain(each, model) for each in retrains]
+    again = [importer.retrain(fitted, model) for fitted in retrains]
     random = np.random.RandomState(seed)
     order = random.permutation(len(table.rows))
     helping, held_out = np.split(order, [round(HELPING * len(order))])
@@ -143,7 +143,7 @@ def surrogates(
     half = random.permutation(len(scores)) % 2 == 0
     with threadpool_limits(1):
         fitted = [fit(build(random), X[half], labels[half]) for build in SURROGATES]
-        away = [np.abs(scorer(each, X.shape[1]).score(X[~half]) - scores[~half]).mean() for each in fitted]
+        away = [np.abs(scorer(surrogate, X.shape[1]).score(X[~half]) - scores[~half]).mean() for surrogate in fitted]
         return retrained(fitted[int(np.argmin(away))], X, labels, random, tell)
 
 

@@ -43,9 +43,11 @@ def usable_rows(
 
 def _none_accepted(scores: Floats, labels: NDArray[np.int64], threshold: float) -> str:
     """Why a model accepts nobody. A lower threshold is no advice where its scores (n,) do not go with the labels."""
-    told = f"the model accepts none of the {len(scores)} rows set aside as recourse instances"
+    fault = f"the model accepts none of the {len(scores)} rows set aside as recourse instances"
     highest = float(scores.max())
     if fit_of(scores, labels).auc < 0.5 + clearly(labels):
-        return f"{told}, and its scores do not go with their labels: give more data, or features that tell people apart"
+        return (
+            f"{fault}, and its scores do not go with their labels: give more data, or features that tell people apart"
+        )
     shown = rounded_down(highest, digits_apart(highest, threshold))
-    return f"{told}, their highest score is {shown}: lower model.threshold ({threshold}) below it, or give more data"
+    return f"{fault}, their highest score is {shown}: lower model.threshold ({threshold}) below it, or give more data"

@@ -60,7 +60,7 @@ FEWEST = 4
 class Split(NamedTuple):
     """The rows of a program, and those that are kept aside."""
 
-    own: Indices
+    used: Indices
     aside: Indices
 
 
@@ -156,15 +156,15 @@ def trials(
 def _trial(training: RepeatedTraining, split: Split, random: np.random.RandomState) -> SplitTrial | None:
     codec, table, spec = training.codec, training.table, training.codec.spec
     X, labels = table.X, table.labels
-    own, rest = _part(labels, split.own, len(split.own) // 2, random)
-    fitted = _fitted(training, own, random)
+    part, rest = _part(labels, split.used, len(split.used) // 2, random)
+    fitted = _fitted(training, part, random)
     model = scorer(fitted, codec.dimension)
     retrains = fit_retrains(
-        fitted, training.readable[split.own], labels[split.own], training.retrains, len(own), random
+        fitted, training.readable[split.used], labels[split.used], training.retrains, len(part), random
     )
     promise = measured_promise(spec.promise, model, retrains)
     assert isinstance(promise, Certified), f"{spec.promise.kind} states no share"
-    size = min(len(own), int(LARGEST_PART * len(split.aside)))
+    size = min(len(part), int(LARGEST_PART * len(split.aside)))
     others = [
         retrain_of(_fitted(training, _part(labels, split.aside, size, random)[0], random), codec.dimension).score
         for _ in range(MODELS)
@@ -174,8 +174,8 @@ def _trial(training: RepeatedTraining, split: Split, random: np.random.RandomSta
     instances = [row for row in rest[approved].tolist() if codec.violated_constraint(table.rows[row]) is None]
     if not len(people) or not instances:
         return None
-    improvement = fit_improvement(spec, X[own], labels[own], 0, others_beside(table, len(own)))
-    kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], own))
+    improvement = fit_improvement(spec, X[part], labels[part], 0, others_beside(table, len(part)))
+    kept, reference = ([table.rows[row] for row in rows] for rows in (instances[: spec.candidates], part))
     return _asked(spec, unsaved_program(codec, model.score, kept, reference, improvement), promise, people, others)
 
 
@@ -189,9 +189,9 @@ def _asked(
         return unsaved.under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> CheapestOptions:
-        whose, targets = unsaved.best_options(proposals, people, 1)
-        costs = unsaved.objective.costs(targets, people, whose)
-        return CheapestOptions(whose, costs, accepting(targets, others, required))
+        owner, targets = unsaved.best_options(proposals, people, 1)
+        costs = unsaved.objective.costs(targets, people, owner)
+        return CheapestOptions(owner, costs, accepting(targets, others, required))
 
     promised = proposed(promise.robust(score), spec.promise.margin)
     if not len(promised.people):

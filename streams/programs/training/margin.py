@@ -102,7 +102,7 @@ def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected
     for number in range(max(1, round((1.0 - threshold) / STEP))):
         offered = offered_to(people, unsaved, unsaved.under(unsaved.score, Threshold(threshold, number * STEP)))
         bare = bare or offered
-        if len(np.unique(offered.whose)) < max(1, LEAST_SERVED * len(np.unique(bare.whose))):
+        if len(np.unique(offered.owner)) < max(1, LEAST_SERVED * len(np.unique(bare.owner))):
             break
         if relative_cost(offered, bare) > DEAREST:
             break
@@ -124,11 +124,11 @@ def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: 
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
         proposals = unsaved.under(unsaved.score, Threshold(threshold, number * STEP)).propose(people)
-        whose, targets = unsaved.best_options(proposals, people, 1)
+        owner, targets = unsaved.best_options(proposals, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:
             break
-        if number and unsaved.changes(whose, targets, people).mean() > MOST_CHANGES:
+        if number and unsaved.changes(owner, targets, people).mean() > MOST_CHANGES:
             break
         margin = number * STEP
         share = float(np.mean([accepted(other(targets), threshold).mean() for other in others]))

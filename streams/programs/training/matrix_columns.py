@@ -27,7 +27,7 @@ class Found(NamedTuple):
     """What the columns of a matrix are, unset for all encoded columns, and a line that says how it was found."""
 
     matrix: MatrixColumns | UnsetType = UNSET
-    told: str | None = None
+    words: str | None = None
 
 
 def matrix_columns(
@@ -72,7 +72,7 @@ def _possible(model: ModelProto, layouts: Sequence[Layout], stated: Stated | Non
     faults = [layout.disproof(splits) for layout in named]
     possible = [layout for layout, fault in zip(named, faults, strict=True) if fault is None]
     if not possible:
-        of_each = "; ".join(f"{_in_words(each)}: {fault}" for each, fault in zip(named, faults, strict=True))
+        of_each = "; ".join(f"{_in_words(layout)}: {fault}" for layout, fault in zip(named, faults, strict=True))
         raise ValueError(
             f"its matrix does not hold the columns of the spec ({of_each}): give it these columns in the order of the "
             "spec, or one input a feature"
@@ -96,17 +96,17 @@ def _fitting(
         scores.append(independent_model(model, column, codec.dimension, codec, X, matrix).score(X))
     if not any(map(_may_be_probabilities, scores)):
         return _found(layouts[0], codec, "none of those that it may hold gives probabilities")
-    fits = [fit_of(own, labels) for own in scores]
-    told = "; ".join(f"as {_in_words(layout)} {fit}" for layout, fit in zip(layouts, fits, strict=True))
+    fits = [fit_of(layout_scores, labels) for layout_scores in scores]
+    shown = "; ".join(f"as {_in_words(layout)} {fit}" for layout, fit in zip(layouts, fits, strict=True))
     best = _best(fits, clearly(labels))
     if best is None:
         raise ValueError(
-            f"it does not say what the columns of its matrix are, and the rows do not tell it ({told}): say it with "
+            f"it does not say what the columns of its matrix are, and the rows do not tell it ({shown}): say it with "
             "--columns raw or --columns encoded where they stand in the order of the spec, with --columns and their "
             "names as here where they do not, or export one input a feature"
         )
-    found = _found(layouts[best], codec, f"the labels say so ({told})")
-    return found if found.told else Found(told=f"its matrix holds encoded columns: the labels say so ({told})")
+    found = _found(layouts[best], codec, f"the labels say so ({shown})")
+    return found if found.words else Found(words=f"its matrix holds encoded columns: the labels say so ({shown})")
 
 
 def _may_be_probabilities(scores: Floats) -> bool:
@@ -119,16 +119,16 @@ def _best(fits: Sequence[Fit], margin: float) -> int | None:
 
     An order that is the other way round is an order all the same. Where all have the same, probabilities count.
     """
-    for best, own in enumerate(fits):
-        others = [fit for number, fit in enumerate(fits) if number != best]
-        if all(_is_better(own, other, margin) for other in others):
+    for best, fit in enumerate(fits):
+        others = [other_fit for number, other_fit in enumerate(fits) if number != best]
+        if all(_is_better(fit, other, margin) for other in others):
             return best
     return None
 
 
-def _is_better(own: Fit, other: Fit, margin: float) -> bool:
-    ahead = abs(own.auc - 0.5) - abs(other.auc - 0.5)
-    return ahead >= margin or (abs(ahead) < margin and other.brier - own.brier >= CLEARLY)
+def _is_better(fit: Fit, other: Fit, margin: float) -> bool:
+    ahead = abs(fit.auc - 0.5) - abs(other.auc - 0.5)
+    return ahead >= margin or (abs(ahead) < margin and other.brier - fit.brier >= CLEARLY)
 
 
 def _in_words(layout: Layout) -> str:

@@ -15,15 +15,15 @@ from .unsaved_program import Floats, Indices, Score, UnsavedProgram
 class Offered(NamedTuple):
     """The best options of people: whose each is (m,), the encoded targets (m, D), and the costs (m,)."""
 
-    whose: Indices
+    owner: Indices
     targets: Floats
     costs: Floats
 
 
 def offered_to(people: Floats, unsaved: UnsavedProgram, vetting: Vetting, most: int | None = None) -> Offered:
     """The best options of people (n, D), at most ``most`` of each, by default as many as the spec allows."""
-    whose, targets = unsaved.best_options(vetting.propose(people), people, most or unsaved.policy.options)
-    return Offered(whose, targets, unsaved.objective.costs(targets, people, whose))
+    owner, targets = unsaved.best_options(vetting.propose(people), people, most or unsaved.policy.options)
+    return Offered(owner, targets, unsaved.objective.costs(targets, people, owner))
 
 
 def lasting_share(people: Floats, offered: Offered, others: Sequence[Score], threshold: float) -> float | None:
@@ -33,7 +33,7 @@ def lasting_share(people: Floats, offered: Offered, others: Sequence[Score], thr
     """
     rejecting, accepting = 0, 0
     for other in others:
-        rejects = ~accepted(other(people), threshold)[offered.whose]
+        rejects = ~accepted(other(people), threshold)[offered.owner]
         rejecting += int(rejects.sum())
         accepting += int((rejects & accepted(other(offered.targets), threshold)).sum())
     return accepting / rejecting if rejecting else None
@@ -41,6 +41,8 @@ def lasting_share(people: Floats, offered: Offered, others: Sequence[Score], thr
 
 def relative_cost(offered: Offered, others: Offered) -> float:
     """The mean costs of people's options, as a multiple of those of other options of the same people; 1 without any."""
-    both = np.intersect1d(offered.whose, others.whose).tolist()
-    cost, other = (sum(float(each.costs[each.whose == person].mean()) for person in both) for each in (offered, others))
+    both = np.intersect1d(offered.owner, others.owner).tolist()
+    cost, other = (
+        sum(float(offer.costs[offer.owner == person].mean()) for person in both) for offer in (offered, others)
+    )
     return cost / other if other else 1.0

@@ -22,7 +22,7 @@ PEOPLE = 50
 class Sample(NamedTuple):
     """The ``proposals`` of a program to some rejected ``people`` (n, D), under its ``margin`` and its ``promise``.
 
-    ``whose`` (m,) and ``targets`` (m, D) are everybody's best options, as many as the spec allows.
+    ``owner`` (m,) and ``targets`` (m, D) are everybody's best options, as many as the spec allows.
     """
 
     spec: ProgramSpec
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
     promise: Promise
     people: Floats
     proposals: Proposals
-    whose: Indices
+    owner: Indices
     targets: Floats
 
     @classmethod
@@ -42,8 +42,8 @@ class Sample(NamedTuple):
         people, margin = rejected[:PEOPLE], margin_of(spec, measured)
         robust = promise.robust(score_of_options(program.score))
         proposals = program.under(robust, goal_of(spec, margin)).propose(people)
-        whose, targets = program.best_options(proposals, people, spec.policy.options)
-        return cls(spec, program, margin, promise, people, proposals, whose, targets)
+        owner, targets = program.best_options(proposals, people, spec.policy.options)
+        return cls(spec, program, margin, promise, people, proposals, owner, targets)
 
     @property
     def robust(self) -> Score:

@@ -63,7 +63,7 @@ def measure_share(
     if len(groups) < FEWEST_GROUPS:
         return ShareMeasurement(UNSET, None)
     terms, certifying = training.codec.spec.promise, training.retrains // 2
-    shares, bounds = (tuple(each.round(DIGITS).tolist()) for each in stated(groups, certifying))
+    shares, bounds = (tuple(portions.round(DIGITS).tolist()) for portions in stated(groups, certifying))
     asked = sum(trial.models for group in groups for trial in group)
     calibration = PromiseCalibration(
         "other" if dates is None else "later",

@@ -79,17 +79,21 @@ def strata_of_child(
     found: dict[str, tuple[float, Mapping[str, Sequence[FittedSlope]]]] = {}
     for name, groups in features.items():
         fits = dict(_fits(x, y, slopes, groups))
-        own = _apart(list(fits.values()), slopes, tests) if len(fits) > 1 else None
-        if own is None:
+        of_groups = _apart(list(fits.values()), slopes, tests) if len(fits) > 1 else None
+        if of_groups is None:
             continue
-        left = [fit.left(slope) for fit, slope in zip(fits.values(), own, strict=True)]
+        left = [fit.left(slope) for fit, slope in zip(fits.values(), of_groups, strict=True)]
         before, after = (
-            sum(float(each @ each) for each in some) for some in ((fit.left(slopes) for fit in fits.values()), left)
+            sum(float(residual @ residual) for residual in some)
+            for some in ((fit.left(slopes) for fit in fits.values()), left)
         )
         rows = sum(map(len, left))
-        gained = rows * math.log(max(before, TINY) / max(after, TINY)) - own.size * math.log(rows)
-        told = zip(fits.items(), own, left, strict=True)
-        found[name] = -gained, {groups.names[number]: _told(fit, slope, rest) for (number, fit), slope, rest in told}
+        gained = rows * math.log(max(before, TINY) / max(after, TINY)) - of_groups.size * math.log(rows)
+        fitted = zip(fits.items(), of_groups, left, strict=True)
+        found[name] = (
+            -gained,
+            {groups.names[number]: _with_deviations(fit, slope, rest) for (number, fit), slope, rest in fitted},
+        )
     if not found:
         return None
     by = min(found, key=lambda name: found[name][0])
@@ -102,17 +106,17 @@ def _fits(x: Floats, y: Floats, of_all: Floats, groups: Groups) -> Iterator[tupl
         rows = groups.of == number
         if rows.sum() < FEWEST * x.shape[1]:
             continue
-        own = x[rows] - x[rows].mean(axis=0), y[rows] - y[rows].mean()
-        if not are_apart(own[0], NEARLY):
+        centred = x[rows] - x[rows].mean(axis=0), y[rows] - y[rows].mean()
+        if not are_apart(centred[0], NEARLY):
             continue
-        fit, sd = _Fit(*robust(*own), *own), own[0].std(axis=0)
+        fit, sd = _Fit(*robust(*centred), *centred), centred[0].std(axis=0)
         if (fit.errors * sd).max() <= UNSURE * (np.abs(of_all) * sd).max():
             yield number, fit
 
 
 def _apart(fits: Sequence[_Fit], of_all: Floats, tests: int) -> Floats | None:
     """The slopes (S, p) of groups of which some differ, drawn towards their mean; None where none does."""
-    slopes, errors = (np.array(each) for each in zip(*((own.slopes, own.errors) for own in fits), strict=True))
+    slopes, errors = (np.array(values) for values in zip(*((fit.slopes, fit.errors) for fit in fits), strict=True))
     scale = np.maximum(np.median(np.abs(slopes), axis=0), np.abs(of_all))
     variances = np.maximum(errors, LEAST_ERROR * scale + TINY) ** 2
     weights, degrees = 1.0 / variances, len(fits) - 1
@@ -136,9 +140,9 @@ def _variance_of_groups(slopes: Floats, variances: Floats) -> Floats:
     return np.asarray(least)
 
 
-def _told(own: _Fit, slopes: Floats, left: Floats) -> Sequence[FittedSlope]:
-    deviations = left.std() / own.x.std(axis=0)
-    return [FittedSlope(*each) for each in zip(slopes.tolist(), deviations.tolist(), strict=True)]
+def _with_deviations(fit: _Fit, slopes: Floats, left: Floats) -> Sequence[FittedSlope]:
+    deviations = left.std() / fit.x.std(axis=0)
+    return [FittedSlope(*slope) for slope in zip(slopes.tolist(), deviations.tolist(), strict=True)]
 
 
 def are_apart(x: Floats, least: float) -> bool:

@@ -122,12 +122,12 @@ def fit_model(
     """
     table, codec, random = labelled(csv, loaded, tell), FeatureCodec(loaded.spec), np.random.RandomState(seed)
     known = None if dates is None else dates()[~table.unlabelled]
-    own, recourse, held_out = split_rows(table.labels, csv, random, int(table.unlabelled.sum()))
-    split = Split(own, own, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
+    trained, recourse, held_out = split_rows(table.labels, csv, random, int(table.unlabelled.sum()))
+    split = Split(trained, trained, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
     X = codec.readable(table.X)
-    fitted = fit(_estimator(estimator, random, calibrate), X[own], table.labels[own])
+    fitted = fit(_estimator(estimator, random, calibrate), X[trained], table.labels[trained])
     model = scorer(fitted, codec.dimension)
-    rows = Resampled(fitted, X, table.labels, len(own), random, np.random.RandomState([seed, 1]))
+    rows = Resampled(fitted, X, table.labels, len(trained), random, np.random.RandomState([seed, 1]))
 
     def refit(samples: ModelSamples | None) -> Sequence[Score]:
         if samples is not None and loaded.spec.policy.objective != "cost":
@@ -146,7 +146,7 @@ def fit_model(
         refit,
         partial(rows.samples, loaded.spec, model, retrains, tell),
         partial(_measured_share, csv, RepeatedTraining(codec, table, fitted, retrains), known, random, tell),
-        training_rows=len(own),
+        training_rows=len(trained),
     )
 
 

@@ -46,18 +46,18 @@ class UnsavedProgram(NamedTuple):
 
     def best_options(self, proposals: Proposals, people: Floats, most: int) -> tuple[Indices, Floats]:
         """The people and targets, (m,) and (m, D), of everybody's best options, at most ``most`` of each."""
-        whose, _, points, point = proposals
-        order = np.lexsort((self.objective.loss_of_pairs(points, people, point, whose), whose))
-        rank = np.arange(len(order)) - np.searchsorted(whose[order], whose[order])
+        owner, _, points, point = proposals
+        order = np.lexsort((self.objective.loss_of_pairs(points, people, point, owner), owner))
+        rank = np.arange(len(order)) - np.searchsorted(owner[order], owner[order])
         kept = order[rank < most]
-        return whose[kept], points[point[kept]]
+        return owner[kept], points[point[kept]]
 
-    def changes(self, whose: Indices, targets: Floats, people: Floats) -> Indices:
+    def changes(self, owner: Indices, targets: Floats, people: Floats) -> Indices:
         """The number of features that each of these options changes, (m,)."""
         feature_of = self.space.feature_of
         of_feature = np.eye(int(feature_of.max()) + 1, dtype=bool)[feature_of]
-        does = self.objective.acted(targets, people[whose])
-        return np.asarray(((does != people[whose]) @ of_feature).sum(axis=1))
+        does = self.objective.acted(targets, people[owner])
+        return np.asarray(((does != people[owner]) @ of_feature).sum(axis=1))
 
 
 def unsaved_program(

@@ -97,10 +97,10 @@ def _ends(identity: Identity, of: tuple[str, str, str], before: Numbers, after: 
 
 def _of_pairs(columns: Mapping[str, Column], name: str) -> Iterator[Relation]:
     """Numbers that a feature always goes with: one to one, as a part and its total, or as the smaller of two."""
-    own = columns[name]
-    for other in (column for column in columns.values() if column.name != name):
-        both = own.given & other.given
-        one, two = numbers_of(own)[both], numbers_of(other)[both]
+    column = columns[name]
+    for other in (candidate for candidate in columns.values() if candidate.name != name):
+        both = column.given & other.given
+        one, two = numbers_of(column)[both], numbers_of(other)[both]
         if len(one) < FEWEST_ROWS or min(len(np.unique(one)), len(np.unique(two))) < FEWEST_VALUES:
             continue
         correlation = float(np.corrcoef(ranks_of(one), ranks_of(two))[0, 1])

@@ -43,12 +43,12 @@ def one_value_of_one_outcome(evidence: Evidence) -> Iterator[Finding]:
             found = _one_value(cells, side)
             if found is None:
                 continue
-            value, own, others = found
+            value, share, others = found
             text = (
-                f"{_shown(feature, value)} for {own:.0%} of the rows {named} the wanted outcome and {others:.0%} of "
+                f"{_shown(feature, value)} for {share:.0%} of the rows {named} the wanted outcome and {others:.0%} of "
                 "the others: probably known only after the decision; take it out of the features"
             )
-            yield Finding(("features", number), own, f"{feature.name}: {text}", feature.name)
+            yield Finding(("features", number), share, f"{feature.name}: {text}", feature.name)
             break
 
 
@@ -58,9 +58,9 @@ def _one_value(cells: np.ndarray, side: Mask) -> tuple[str, float, float] | None
     if not rows or rows == len(cells):
         return None
     [(value, count)] = Counter(cells[side].tolist()).most_common(1)
-    own, others = count / rows, float((cells[~side] == value).mean())
-    is_found = own >= NEARLY_ALL and others <= NOT_THE_OTHERS and rows * (1.0 - others) >= FEWEST_EXPECTED
-    return (value, own, others) if is_found else None
+    share, others = count / rows, float((cells[~side] == value).mean())
+    is_found = share >= NEARLY_ALL and others <= NOT_THE_OTHERS and rows * (1.0 - others) >= FEWEST_EXPECTED
+    return (value, share, others) if is_found else None
 
 
 def _shown(feature: Feature, cell: str) -> str:
@@ -118,10 +118,10 @@ def stands_apart(evidence: Evidence) -> Iterator[Finding]:
         if codes:
             low, high = np.setdiff1d(column.values, codes)[[0, -1]]
             text = f"{codes_in_words(column, codes)} may stand for no value: write `not_given: {list(codes)}` if so"
-            ends = ((each.change.current, each.change.target) for each in changes)
+            ends = ((change.change.current, change.change.target) for change in changes)
             beyond = sum(not all(isinstance(end, str) or low <= end <= high for end in both) for both in ends)
         else:
-            targets = [str(each.change.target) for each in changes if feature.bounds is None]
+            targets = [str(change.change.target) for change in changes if feature.bounds is None]
             signs = {target for target in targets if is_not_given_among_texts(target)}
             text = f"people are told to reach {', '.join(sorted(map(repr, signs)))}, which says no value"
             beyond = sum(target in signs for target in targets)

@@ -28,18 +28,18 @@ def against_data(evidence: Evidence) -> Iterator[Finding]:
         amounts = column if feature.levels else column.without(codes_of(column))
         if not feature.may_change or not (sign := trend(amounts, evidence.desired, CONTRADICTING)):
             continue
-        told = _told(evidence, feature, sign)
-        if told is None:
+        words = _told_in_words(evidence, feature, sign)
+        if words is None:
             continue
         most, least = _ends(evidence, amounts)
         text = (
-            f"{feature.name}: {told}, but of the people with the most of it {most:.0%} have the wanted outcome, of "
+            f"{feature.name}: {words}, but of the people with the most of it {most:.0%} have the wanted outcome, of "
             f"those with the least {least:.0%}: write `mutable: none`, or the other direction"
         )
         yield Finding(("features", evidence.number_of(feature.name), "mutable"), abs(most - least), text, feature.name)
 
 
-def _told(evidence: Evidence, feature: Feature, sign: int) -> str | None:
+def _told_in_words(evidence: Evidence, feature: Feature, sign: int) -> str | None:
     """What people are told that goes against the data, which have this sign; None where they are not."""
     if feature.mutable != "any":
         return f"`mutable: {feature.mutable}`" if (feature.mutable == "up") is (sign < 0) else None

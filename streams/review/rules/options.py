@@ -26,7 +26,7 @@ def doubles(evidence: Evidence) -> Iterator[Finding]:
         feature = evidence.spec.features[number]
         if feature.bounds is None or (feature.type == "integer" and np.ptp(feature.bounds) < COUNTED):
             continue
-        pairs = [(float(each.change.current), float(each.change.target)) for each in changes]
+        pairs = [(float(change.change.current), float(change.change.target)) for change in changes]
         factors = [to / now for now, to in pairs if 0.0 < now < to]
         if len(factors) < FEWEST or (median := float(np.median(factors))) < DOUBLE:
             continue
@@ -40,7 +40,7 @@ def doubles(evidence: Evidence) -> Iterator[Finding]:
 def up_to_a_point(evidence: Evidence) -> Iterator[Finding]:
     """Features of which more than was told may be rejected. The figure is the share of their options that say so."""
     for name, changes in evidence.changes.items():
-        limited = sum(each.change.at_most is not UNSET for each in changes)
+        limited = sum(change.change.at_most is not UNSET for change in changes)
         if limited < FEWEST or limited < OFTEN * len(changes):
             continue
         text = (

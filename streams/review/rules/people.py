@@ -61,7 +61,7 @@ def below_floor(evidence: Evidence) -> Iterator[Finding]:
             f"`{name}: {getattr(policy, name):g}`: let other features change, or ask less of an option"
         )
         yield Finding(("policy", name), lost / len(evidence.answers), text)
-    helps = [option.improvement_probability for _, option in evidence.told]
+    helps = [option.improvement_probability for _, option in evidence.told_options]
     below = sum(help is not UNSET and help < EVEN for help in helps)
     if policy.least_help is None and below >= FEWEST and below >= HIGH * len(helps):
         text = (

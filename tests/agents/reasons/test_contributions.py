@@ -154,4 +154,4 @@ def test_what_the_model_cannot_score_is_no_reason():
 
     baseline, person = np.zeros(7), np.array([1.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0])
     contributions = SampledContributions(score, baseline, FEATURE_OF).of(person[np.newaxis])
-    assert principal_reasons(contributions, np.zeros(5, dtype=bool))[0].told == ()
+    assert principal_reasons(contributions, np.zeros(5, dtype=bool))[0].stated == ()

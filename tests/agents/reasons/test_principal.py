@@ -13,16 +13,16 @@ CONTRIBUTIONS = st.lists(st.floats(-1, 1), min_size=6, max_size=6)
 
 
 def reasons(contributions, barred=NONE):
-    [own] = principal_reasons(np.array([contributions], dtype=float), barred)
-    return own
+    [principal] = principal_reasons(np.array([contributions], dtype=float), barred)
+    return principal
 
 
 def test_there_are_four_at_most_the_foremost_first():
-    assert reasons([-0.1, -0.5, -0.3, 0.9, -0.2, -0.4]).told == (1, 5, 2, 4)
+    assert reasons([-0.1, -0.5, -0.3, 0.9, -0.2, -0.4]).stated == (1, 5, 2, 4)
 
 
 def test_what_hardly_lowers_the_score_is_none():
-    assert reasons([-1.0, -0.04, 0.0, 0.0, 0.0, -0.06]).told == (0, 5)
+    assert reasons([-1.0, -0.04, 0.0, 0.0, 0.0, -0.06]).stated == (0, 5)
 
 
 def test_somebody_whose_score_nothing_lowers_has_none():
@@ -36,9 +36,9 @@ def test_the_next_ones_move_up_where_a_feature_is_barred():
 
 @given(CONTRIBUTIONS, st.lists(st.booleans(), min_size=6, max_size=6))
 def test_a_barred_feature_is_never_a_reason(contributions, barred):
-    own = reasons(contributions, np.array(barred))
-    assert len(own.told) <= MOST_REASONS
-    assert not set(own.told) & set(own.withheld)
-    assert not any(barred[feature] for feature in own.told)
-    assert all(barred[feature] for feature in own.withheld)
-    assert all(contributions[feature] < 0.0 for feature in (*own.told, *own.withheld))
+    principal = reasons(contributions, np.array(barred))
+    assert len(principal.stated) <= MOST_REASONS
+    assert not set(principal.stated) & set(principal.withheld)
+    assert not any(barred[feature] for feature in principal.stated)
+    assert all(barred[feature] for feature in principal.withheld)
+    assert all(contributions[feature] < 0.0 for feature in (*principal.stated, *principal.withheld))

@@ -117,7 +117,7 @@ def test_an_option_holds_where_the_truth_moves_less_by_a_deviation():
     batch = propose(made, model, people)
     whose = np.repeat(np.arange(batch.number), batch.last - batch.first)
     targets, own = batch.points[batch.point], batch.people[whose]
-    told = made.told(own, targets)
+    told = made.stated_targets(own, targets)
     assert len(targets) > 20
     for slope in (0.5, 0.4, 0.3):
         truth = build_program(choice="stages", **{**FOLLOWS, "effects": [{**EFFECT, "slope": slope}]}).consequences
@@ -145,7 +145,7 @@ def test_what_follows_stops_at_its_bounds_where_the_spec_says_so(objective):
         batch = propose(made, CurrentModel.of(made, made.bundle), made.codec.encode_many(rows))
         whose = np.repeat(np.arange(batch.number), batch.last - batch.first)
         own, targets = batch.people[whose], batch.points[batch.point]
-        told = made.told(own, targets)
+        told = made.stated_targets(own, targets)
         assert np.array_equal(made.consequences.after(told, own), targets)
         # Nobody is told the same twice.
         assert len(np.unique(np.column_stack([whose, told]), axis=0)) == len(told)

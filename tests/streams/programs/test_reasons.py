@@ -35,7 +35,7 @@ def spec_of(folder, text="", **of_features):
     return msgspec.structs.replace(spec, features=tuple(features))
 
 
-def told(spec, features=POOR, model=MODEL):
+def stated(spec, features=POOR, model=MODEL):
     codec = FeatureCodec(spec)
     values = codec.read(msgspec.json.encode(features))
     [reasons] = RejectionReasons(codec, model, TYPICAL).of([values], codec.encode_read([values]))
@@ -43,7 +43,7 @@ def told(spec, features=POOR, model=MODEL):
 
 
 def test_the_foremost_reason_is_first_and_tells_the_own_value(tmp_path):
-    assert told(spec_of(tmp_path)).told == (
+    assert stated(spec_of(tmp_path)).stated == (
         Reason("income is too low", "income", 20.0),
         Reason("debts is too high", "debts", 7),
         Reason("housing is rent", "housing", "rent"),
@@ -53,25 +53,25 @@ def test_the_foremost_reason_is_first_and_tells_the_own_value(tmp_path):
 
 def test_a_value_of_personal_data_is_not_repeated(tmp_path):
     spec = spec_of(tmp_path, income={"pii": True}, housing={"pii": True})
-    reasons = told(spec).told
+    reasons = stated(spec).stated
     assert msgspec.json.decode(msgspec.json.encode(reasons[0])) == {"text": "income is too low", "feature": "income"}
     assert reasons[2] == Reason("what was given as housing", "housing")
 
 
 def test_what_was_not_given_is_said_so(tmp_path):
     features = {name: value for name, value in POOR.items() if name != "debts"}
-    assert told(spec_of(tmp_path, debts={"missing": 9}), features).told[0] == Reason("debts was not given", "debts")
+    assert stated(spec_of(tmp_path, debts={"missing": 9}), features).stated[0] == Reason("debts was not given", "debts")
 
 
 def test_a_protected_feature_is_withheld_and_the_next_one_moves_up(tmp_path):
-    reasons = told(spec_of(tmp_path, income={"protected": True}))
+    reasons = stated(spec_of(tmp_path, income={"protected": True}))
     assert reasons.withheld == ("income",)
-    assert [reason.feature for reason in reasons.told] == ["debts", "housing", "training"]
+    assert [reason.feature for reason in reasons.stated] == ["debts", "housing", "training"]
 
 
 def test_what_equals_the_baseline_is_no_reason(tmp_path):
-    assert told(spec_of(tmp_path), TYPICAL).told == ()
-    assert [reason.feature for reason in told(spec_of(tmp_path), {**TYPICAL, "debts": 3}).told] == ["debts"]
+    assert stated(spec_of(tmp_path), TYPICAL).stated == ()
+    assert [reason.feature for reason in stated(spec_of(tmp_path), {**TYPICAL, "debts": 3}).stated] == ["debts"]
 
 
 def test_each_kind_of_model_has_its_exact_way(tmp_path):

@@ -52,28 +52,28 @@ def measure(trained: Trained) -> Lasting | None:
     if not len(people) or not samples.judges or closes_rounds(spec):
         return None
     rules = _Rules(spec, trained.program, trained.margin.margin, people, samples)
-    own = rules.offered(spec, trained.promise)
-    if (share := rules.share(own)) is None:
+    current = rules.offered(spec, trained.promise)
+    if (share := rules.share(current)) is None:
         return None
-    found = {OWN: rules.lasted(own, share, own)}
-    for rule, other, its in rules.others():
-        offered = rules.offered(other, its)
+    found = {OWN: rules.lasted(current, share, current)}
+    for rule, other, promise in rules.others():
+        offered = rules.offered(other, promise)
         # By some rules nobody has an option.
         if (share := rules.share(offered)) is not None:
-            found[rule] = rules.lasted(offered, share, own)
+            found[rule] = rules.lasted(offered, share, current)
     for size in MARGINS:
         if rules.unsaved.threshold + size >= 1.0 or _reached(found):
             break
         offered = rules.offered(rules.with_margin(size), NoPromise())
         if (share := rules.share(offered)) is None:
             break
-        found[f"{MARGIN_RULE} {size:g}"] = rules.lasted(offered, share, own)
+        found[f"{MARGIN_RULE} {size:g}"] = rules.lasted(offered, share, current)
     return Lasting(len(samples.judges), len(people), found)
 
 
 def _reached(found: Mapping[str, Lasted]) -> bool:
     """Whether no larger margin is worth a look: enough options last with what was tried, or it serves too few."""
-    margins = [each for rule, each in found.items() if rule.startswith(MARGIN_RULE)]
+    margins = [lasted for rule, lasted in found.items() if rule.startswith(MARGIN_RULE)]
     if not margins:
         return False
     least = LEAST_SERVED * (1.0 - found[OWN].without)
@@ -123,7 +123,7 @@ class _Rules(NamedTuple):
 
     def offered(self, spec: ProgramSpec, promise: Promise) -> Offered:
         """The best options of the people by such a spec."""
-        retrains = [score_of_options(each.score) for each in self.samples.choosing]
+        retrains = [score_of_options(retrain.score) for retrain in self.samples.choosing]
         varied = self.unsaved._replace(policy=spec.policy, retrains=retrains)
         goal = goal_of(spec, margin_of(spec, self.margin))
         vetting = varied.under(promise.robust(score_of_options(self.unsaved.score)), goal)
@@ -134,10 +134,10 @@ class _Rules(NamedTuple):
         judges = [judge.score for judge in self.samples.judges]
         return lasting_share(self.people, offered, judges, self.unsaved.threshold)
 
-    def lasted(self, offered: Offered, share: float, own: Offered) -> Lasted:
+    def lasted(self, offered: Offered, share: float, current: Offered) -> Lasted:
         """What a rule gives and costs, beside the program's own."""
-        without = 1.0 - len(np.unique(offered.whose)) / len(self.people)
-        return Lasted(share, float(offered.costs.mean()), relative_cost(offered, own), without)
+        without = 1.0 - len(np.unique(offered.owner)) / len(self.people)
+        return Lasted(share, float(offered.costs.mean()), relative_cost(offered, current), without)
 
 
 def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
@@ -146,19 +146,19 @@ def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
     if measured is None or OWN not in measured.rules:
         return
     found = dict(measured.rules)
-    own = found.pop(OWN)
+    current = found.pop(OWN)
     yield (
-        f"options that last: models of other samples accept {whole_percent(own.share)}, of people whom they reject "
+        f"options that last: models of other samples accept {whole_percent(current.share)}, of people whom they reject "
         f"unchanged ({measured.models} models and {measured.people} people were asked)"
     )
     for rule, other in found.items():
         name = "none of this: the bare threshold" if rule == BARE else f"`{rule}`"
         yield f"  with {name}: {whole_percent(other.share)}{_price(other)}"
-    if own.share >= ACCEPTED:
+    if current.share >= ACCEPTED:
         return
-    enough = {rule: each for rule, each in found.items() if each.share >= ACCEPTED and rule != BARE}
+    enough = {rule: lasted for rule, lasted in found.items() if lasted.share >= ACCEPTED and rule != BARE}
     if enough:
-        rule = min(enough, key=lambda each: enough[each].relative)
+        rule = min(enough, key=lambda name: enough[name].relative)
         yield f"  {ACCEPTED:.0%} would take `{rule}`{_price(enough[rule])}"
     else:
         yield f"  {ACCEPTED:.0%} is reached by none of them: models of these data differ; more rows make them alike"

@@ -31,7 +31,7 @@ def _means(sample: Sample) -> dict[str, float]:
     score, threshold = sample.program.score, sample.program.threshold
     kept = [sample.promise.guarantee(target, score, threshold) or {} for target in sample.targets]
     names = dict.fromkeys(name for guarantee in kept for name in guarantee)
-    means = {name: float(np.mean([each[name] for each in kept if name in each])) for name in names}
+    means = {name: float(np.mean([values[name] for values in kept if name in values])) for name in names}
     return means | dict(sample.promise.constants())
 
 

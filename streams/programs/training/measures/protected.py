@@ -32,13 +32,13 @@ def protected_use(codec: FeatureCodec, score: Callable[[Floats], Floats], X: Flo
     when the score of somebody changes.
     """
     people, spec = X[:PEOPLE], codec.spec
-    own = score(people)
-    approved, shares = accepted(own, spec.model.threshold), {}
+    unchanged = score(people)
+    approved, shares = accepted(unchanged, spec.model.threshold), {}
     for index, feature in enumerate(spec.features):
         if feature.protected or feature.audit:
             columns = codec.feature_of == index
             scores = [score(np.where(columns, np.roll(people, shift, axis=0), people)) for shift in SHIFTS]
-            if not all(np.array_equal(other, own, equal_nan=True) for other in scores):
+            if not all(np.array_equal(other, unchanged, equal_nan=True) for other in scores):
                 changed = [accepted(other, spec.model.threshold) != approved for other in scores]
                 shares[feature.name] = float(np.mean(changed))
     return shares

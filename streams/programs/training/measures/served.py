@@ -37,7 +37,7 @@ def served(sample: Sample, asked: float | None = None) -> Served:
     program, people = sample.program, sample.people
     without = np.setdiff1d(np.arange(len(people)), sample.proposals.people)
     up_to_a_point, below_floor = _lost_by_rule(sample, people[without])
-    changes = program.changes(sample.whose, sample.targets, people) if len(sample.whose) else None
+    changes = program.changes(sample.owner, sample.targets, people) if len(sample.owner) else None
     return Served(
         len(people),
         len(without) / len(people),
@@ -92,11 +92,11 @@ def _lost_by_rule(sample: Sample, without: Floats) -> tuple[float | None, float 
 
 def _only_ways(sample: Sample) -> Iterator[tuple[str, float]]:
     """The share of people all of whose options change a feature, by feature; those of nobody are left out."""
-    whose, features = sample.proposals.people, sample.spec.features
+    owner, features = sample.proposals.people, sample.spec.features
     of_feature = np.eye(len(features), dtype=bool)[sample.program.space.feature_of]
-    own = sample.people[whose]
-    changed = ((sample.program.objective.acted(sample.proposals.targets, own) != own) @ of_feature).astype(bool)
-    needed = np.array([changed[whose == person].all(axis=0) for person in np.unique(whose).tolist()])
+    before = sample.people[owner]
+    changed = ((sample.program.objective.acted(sample.proposals.targets, before) != before) @ of_feature).astype(bool)
+    needed = np.array([changed[owner == person].all(axis=0) for person in np.unique(owner).tolist()])
     for at in np.flatnonzero(needed.sum(axis=0)).tolist() if len(needed) else ():
         yield features[at].name, needed.sum(axis=0).item(at) / len(sample.people)
 
@@ -135,10 +135,10 @@ def _rules_in_words(manifest: Manifest, spec: ProgramSpec, served: Served) -> It
     above = None if quality is None else quality.just_above
     if served.below_floor:
         floors = {"least_help": least, "least_gain": spec.policy.least_gain}
-        told = [f"{name}: {value:g}" for name, value in floors.items() if value is not None]
+        rules = [f"{name}: {value:g}" for name, value in floors.items() if value is not None]
         of_lower_end = spec.policy.least_help_of == "lower_end"
-        told += ["least_help_of: lower_end"] if of_lower_end else []
-        yield (f"  {served.below_floor:.1%} have only options that would not help: they are below `{', '.join(told)}`")
+        rules += ["least_help_of: lower_end"] if of_lower_end else []
+        yield (f"  {served.below_floor:.1%} have only options that would not help: they are below `{', '.join(rules)}`")
         if of_lower_end:
             yield "  without `policy.least_help_of` the floor is asked of what is said of help, not of its lower end"
         elif least is not None and above is not None and above < least:

@@ -181,4 +181,4 @@ def test_tables_of_single_steps_have_the_order_that_is_compiled_whatever_that_of
     one_step = FeatureLevels(0.5, np.array([1, 1]), np.array([[0.2], [0.9]]))
     lattice = lattice_of([0], [one_step], np.full(1, 0.5))
     costs = np.asfortranarray(np.ones((len(lattice.steps), 2)))
-    assert additive_tables(lattice, costs).own.flags.c_contiguous
+    assert additive_tables(lattice, costs).alone.flags.c_contiguous

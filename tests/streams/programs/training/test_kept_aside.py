@@ -42,17 +42,17 @@ def test_halves_hold_all_rows_change_places_and_differ_in_their_labels(random: n
     splits = list(halvings(labels, random))
     assert len(splits) == 2 * HALVINGS
     for first, second in zip(splits[::2], splits[1::2], strict=True):
-        assert first.own.tolist() == second.aside.tolist()
-        assert first.aside.tolist() == second.own.tolist()
-        assert sorted([*first.own, *first.aside]) == list(range(100))
-    assert len({tuple(sorted(split.own)) for split in splits}) == len(splits)
-    assert len({int(labels[split.own].sum()) for split in splits}) > 2
+        assert first.used.tolist() == second.aside.tolist()
+        assert first.aside.tolist() == second.used.tolist()
+        assert sorted([*first.used, *first.aside]) == list(range(100))
+    assert len({tuple(sorted(split.used)) for split in splits}) == len(splits)
+    assert len({int(labels[split.used].sum()) for split in splits}) > 2
 
 
 def test_later_rows_are_kept_aside_and_those_of_one_date_together(random: np.random.RandomState) -> None:
     dates = random.permutation(np.repeat([2001.0, 2002.0, 2003.0, 2004.0, 2010.0], 40))
     splits = cuts(dates, random.randint(0, 2, 200), random)
-    assert [len(split.own) for split in splits] == [80, 120]
+    assert [len(split.used) for split in splits] == [80, 120]
     for own, aside in splits:
         assert dates[own].max() < dates[aside].min()
         assert len(own) + len(aside) == 200
@@ -76,7 +76,7 @@ def test_no_row_of_a_program_reaches_the_models_that_are_asked(
     [split, *_] = halvings(table.labels, random)
     [trial] = trials(RepeatedTraining(codec, table, LogisticRegression(), 4), [split], random)
     own, others = seen[:5], seen[5:]
-    assert set().union(*own) <= set(split.own.tolist())
+    assert set().union(*own) <= set(split.used.tolist())
     assert len(others) == MODELS
     assert all(set(rows) <= set(split.aside.tolist()) for rows in others)
     assert [len(set(rows)) for rows in others] == MODELS * [len(own[0])]
