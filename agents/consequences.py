@@ -33,7 +33,7 @@ class EncodedStrata(NamedTuple):
     slopes: Array
     deviations: Array
 
-    def of(self, people: Array) -> Indices:
+    def groups_of(self, people: Array) -> Indices:
         """The group of each of R people, (R,) from (R, D); S for nobody's."""
         found = (people[:, np.newaxis, self.columns] == self.rows).all(axis=2)
         return np.asarray(np.where(found.any(axis=1), found.argmax(axis=1), len(self.rows)))
@@ -110,7 +110,7 @@ class Consequences:
     >>> encoding = Encoding(np.arange(2), np.zeros(2), np.ones(2), [0, 0])
     >>> consequences = Consequences([Link(1, [0], [-0.5], [0.25])], encoding)
     >>> people, told = np.array([[3.0, 4.0]]), np.array([[5.0, 4.0]])
-    >>> consequences.after(told, people)
+    >>> consequences.states_after(told, people)
     array([[5., 3.]])
     >>> consequences.actions(np.array([[5.0, 3.0]]), people)
     array([[5., 4.]])
@@ -144,13 +144,13 @@ class Consequences:
         self.varies = bool(varying)
         """Whether people differ in what follows."""
 
-    def after(self, targets: Array, people: Array) -> Array:
+    def states_after(self, targets: Array, people: Array) -> Array:
         """The states (R, D) of people (R, D) who move the columns in which ``targets`` (R, D) differ."""
         rows = self._moved(targets, people)
         if len(rows) < len(targets):
             states = targets.copy()
             if len(rows):
-                states[rows] = self.after(targets[rows], people[rows])
+                states[rows] = self.states_after(targets[rows], people[rows])
             return states
         own, values = self._raw(people), self._raw(targets)
         acted = targets.T[self._column] != people.T[self._column]
@@ -240,7 +240,7 @@ class Consequences:
 
     def _levels_of(self, people: Array) -> Sequence[_Level]:
         """The links in levels, with the slopes of people (R, D)."""
-        return [level.of(people) for level in self._levels]
+        return [level.with_slopes_of(people) for level in self._levels]
 
     def _done(self, own: Array, values: Array, levels: Sequence[_Level]) -> Array:
         """What people do, raw (K, R), who have ``own`` values (K, R) and will have ``values``; NaN if not defined."""
@@ -279,14 +279,14 @@ class _Level(NamedTuple):
     strata: Sequence[tuple[int, EncodedStrata]]
     short: Array | None = None
 
-    def of(self, people: Array) -> _Level:
+    def with_slopes_of(self, people: Array) -> _Level:
         """The same with the slopes and deviations of people (R, D)."""
         if not self.strata:
             return self
         shape = (*self.parents.shape, len(people))
         slopes, deviations = (np.broadcast_to(values, shape).copy() for values in (self.slopes, self.deviations))
         for row, strata in self.strata:
-            group, p = strata.of(people), strata.slopes.shape[1]
+            group, p = strata.groups_of(people), strata.slopes.shape[1]
             members = np.flatnonzero(group < len(strata.rows))
             slopes[row, :p, members] = strata.slopes[group[members]]
             deviations[row, :p, members] = strata.deviations[group[members]]

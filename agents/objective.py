@@ -193,7 +193,7 @@ class Objective(NamedTuple):
         stated = targets if self.consequences is None else np.where(does != own, targets, own)
         without = np.where(feature_of == feature[:, np.newaxis], own[option], stated[option])
         if self.consequences is not None:
-            without = self.consequences.after(without, own[option])
+            without = self.consequences.states_after(without, own[option])
         rows, owner = np.concatenate([targets, without]), np.concatenate([option_owner, option_owner[option]])
         log_odds = self._log_odds(people, rows, owner)
         effects = np.zeros_like(shift)

@@ -33,9 +33,9 @@ class Outlook(NamedTuple):
     effects: Array
     effort: Array
 
-    def at(self, which: Indices | Mask | slice) -> Outlook:
+    def subset(self, rows: Indices | Mask | slice) -> Outlook:
         """That of some of the options."""
-        return Outlook(self.log_odds[which], self.effects[which], self.effort[which])
+        return Outlook(self.log_odds[rows], self.effects[rows], self.effort[rows])
 
     def probability(self, option: int) -> float:
         """The probability that an option helps who carries it out."""
@@ -60,13 +60,13 @@ class CostSamples(NamedTuple):
         """The number S of samples."""
         return len(self.cost.editable)
 
-    def at(self, which: Indices | Mask | slice) -> CostSamples:
+    def subset(self, rows: Indices | Mask | slice) -> CostSamples:
         """Those of some of the options."""
-        return CostSamples(self.shifts[which], *self[1:])
+        return CostSamples(self.shifts[rows], *self[1:])
 
     def with_preferences(self, preferences: Preferences) -> CostSamples:
         """The same options for a population of which something was learned."""
-        return CostSamples(self.shifts, self.cost.under(preferences.shares), self.nu, True)
+        return CostSamples(self.shifts, self.cost.with_shares(preferences.shares), self.nu, True)
 
     @property
     def costs(self) -> Array:
@@ -111,19 +111,19 @@ class Options(NamedTuple):
 
     def only(self, *indices: int) -> Options:
         """Only the options at these indices, which ascend."""
-        return self.at(np.array(indices, dtype=np.intp))
+        return self.subset(np.array(indices, dtype=np.intp))
 
-    def at(self, which: Indices | Mask) -> Options:
+    def subset(self, rows: Indices | Mask) -> Options:
         """Some of the options, in their order."""
         person, arm, points, point, execution, outlook, samples, acts = self
-        outlook = None if outlook is None else outlook.at(which)
-        samples = None if samples is None else samples.at(which)
-        acts = None if acts is None else acts[which]
-        return Options(person, arm[which], points, point[which], execution[which], outlook, samples, acts)
+        outlook = None if outlook is None else outlook.subset(rows)
+        samples = None if samples is None else samples.subset(rows)
+        acts = None if acts is None else acts[rows]
+        return Options(person, arm[rows], points, point[rows], execution[rows], outlook, samples, acts)
 
     def compatible_with(self, arm: int) -> Options:
         """The options that may be suggested beside that of an arm."""
-        return self.at(self.is_compatible_with(arm))
+        return self.subset(self.is_compatible_with(arm))
 
     def is_compatible_with(self, arm: int) -> Mask:
         """Whether each option may be suggested beside that of an arm, (F,).
@@ -177,12 +177,12 @@ class OptionBatch(NamedTuple):
         """The number n of people."""
         return len(self.first)
 
-    def of(self, person: int) -> Options:
+    def options_of(self, person: int) -> Options:
         """The options of one person."""
         people, first, last, arm, points, point, _, execution, outlook, samples, acts = self
         span = slice(first[person], last[person])
-        arms, expected = arm[span], None if outlook is None else outlook.at(span)
-        sampled, execution = None if samples is None else samples.at(span), execution[span]
+        arms, expected = arm[span], None if outlook is None else outlook.subset(span)
+        sampled, execution = None if samples is None else samples.subset(span), execution[span]
         if sampled is not None and sampled.is_learned:
             execution = sampled.execution.mean(axis=1)
         does = None if acts is None else acts[span]

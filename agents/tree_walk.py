@@ -57,7 +57,7 @@ class Walk(NamedTuple):
     bits: np.uint64
 
     @classmethod
-    def of(cls, roots: Indices, nodes: Nodes, threshold: Thresholds, value: Array) -> Walk:
+    def from_trees(cls, roots: Indices, nodes: Nodes, threshold: Thresholds, value: Array) -> Walk:
         """The walk of trees as ``TreeSum`` has them, where no node is the child of two."""
         place, distance = np.full(len(nodes), -1), np.ones(len(nodes), np.int64)
         count = put_in_order(roots, nodes, place, distance)

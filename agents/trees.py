@@ -80,7 +80,7 @@ class TreeSum:
     @cached_property
     def walk(self) -> Walk:
         """The trees as they are walked."""
-        return Walk.of(self.roots, self.nodes, self.threshold, self.value)
+        return Walk.from_trees(self.roots, self.nodes, self.threshold, self.value)
 
     def total(self, X: Array) -> Array:
         """The base and the leaves of encoded rows (n, D), added up in the order of the trees, (n,)."""

@@ -163,7 +163,7 @@ def _steps(learner: Choice, decisions: Decisions, batches: list[OptionBatch], pa
         while open_pulls and open_pulls[0][0].step <= t - WINDOW:
             pull, improved = open_pulls.popleft()
             learner.update(pull, float(improved))
-        pick = learner.choose(batch.of(i), lambda: np.random.default_rng(0))
+        pick = learner.choose(batch.options_of(i), lambda: np.random.default_rng(0))
         spent.append(time.process_time() - started)
         if pick is not None:
             improved = bool(decisions.uniform[t] < decisions.chance[t, pick.arm])

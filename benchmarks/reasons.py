@@ -128,7 +128,7 @@ def drawn(random: np.random.Generator) -> dict[str, Any]:
 
 def _case(title: str, estimator: Any, model: DecisionModel, rows: list[Any], X: Floats, args: Args) -> Case:
     approved = accepted(model.score(X), SPEC.model.threshold)
-    columns = tuple(map(FeatureColumn.of, SPEC.features))
+    columns = tuple(map(FeatureColumn.from_feature, SPEC.features))
     baseline = baseline_of([rows[index] for index in np.flatnonzero(approved)], columns)
     assert baseline is not None, "somebody is approved"
     rejected = np.flatnonzero(~approved)[: args.people]
@@ -141,12 +141,14 @@ def _of_case(case: Case, args: Args) -> Iterator[Row]:
     own = RejectionReasons(CODEC, case.model, case.baseline)
     aim = {"logistic regression": LINEAR_AIM_US, "forest of 100 trees": FOREST_AIM_US}.get(case.title)
     count = len(case.people)
-    cost = fastest(lambda: own.of(case.values, case.people), args.repeats) / count * 1e6
-    alone = fastest(lambda: [own.of([case.values[n]], case.people[n : n + 1]) for n in range(count)], args.repeats)
+    cost = fastest(lambda: own.reasons_of(case.values, case.people), args.repeats) / count * 1e6
+    alone = fastest(
+        lambda: [own.reasons_of([case.values[n]], case.people[n : n + 1]) for n in range(count)], args.repeats
+    )
     yield Row(f"{case.title}: a rejected person", cost, "us", aim=aim, better="lower")
     yield Row(f"{case.title}: one who is asked about alone", alone / count * 1e6, "us", aim=aim, better="lower")
     exact = np.stack([enumerated(explained(case), person, case.row) for person in case.people])
-    contributions = contributions_under(case.model, case.row, CODEC).of
+    contributions = contributions_under(case.model, case.row, CODEC).contributions_of
     yield Row(f"{case.title}: exact reasons", same(contributions(case.people), exact), "share", aim=SHARE_AIM)
     for name, explain, is_slow in peers(case):
         some = case.people[: args.peer_people] if is_slow else case.people

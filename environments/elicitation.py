@@ -171,7 +171,7 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
     no question, at most one, and so on. An expired question is open when the recourse is told, and a refused answer is
     one that did not count.
     """
-    asked = Counter((one.program, one.application) for one in recording.of(Question))
+    asked = Counter((one.program, one.application) for one in recording.events_of(Question))
     told = [one for one in recording.recourses if isinstance(one.answers, tuple)]
     answered = {(one.program, one.application): len(cast(tuple[object, ...], one.answers)) for one in told}
     regret = [sum(each) / len(each) if each else None for each in excess]
@@ -179,7 +179,7 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
         "asked": asked.total(),
         "answered": sum(answered.values()),
         "expired": sum(asked[person] > answers for person, answers in answered.items()),
-        "refused": sum(one.topic.endswith(Topics(prefix="").answers) for one in recording.of(DeadLetter)),
+        "refused": sum(one.topic.endswith(Topics(prefix="").answers) for one in recording.events_of(DeadLetter)),
     }
     rows = [("answers", "above their own cheapest plan")]
     rows += [(str(answers), percentage(share)) for answers, share in enumerate(regret)]

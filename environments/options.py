@@ -220,18 +220,18 @@ def picks_believing(shares: Array | None, program: Program, world: PreferenceWor
     feature, (F,); None for a program that nobody has told anything."""
     preferences, learner = program.preferences(), program.learner()
     assert preferences is not None, "the program's cost is sampled"
-    batch = propose(program, CurrentModel.of(program, program.bundle), world.distinct)
+    batch = propose(program, CurrentModel.from_bundle(program, program.bundle), world.distinct)
     if shares is not None:
         preferences.restore({"editable": shares * KNOWN_PICKS, "seen": np.full(len(shares), KNOWN_PICKS)})
         batch = batch.with_preferences(preferences)
     places: Places = {}
     for t in world.rejected_applications:
-        options = batch.of(int(world.row_of[t]))
+        options = batch.options_of(int(world.row_of[t]))
         policy = program.spec.policy
         picks = learner.select(options, policy.options, np.random.default_rng, second_way=policy.second_way)
         if picks:
             chosen = np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks])
-            places[t] = world.pick(t, options.at(chosen).targets)
+            places[t] = world.pick(t, options.subset(chosen).targets)
     return places
 
 

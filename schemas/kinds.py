@@ -153,7 +153,7 @@ class Kinds:
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._by_name.values())
 
-    def of(self, flow: Flow) -> list[Kind]:
+    def of_flow(self, flow: Flow) -> list[Kind]:
         """The kinds of a flow, in the order of the table."""
         return [kind for kind in self if kind.flow == flow]
 

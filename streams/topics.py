@@ -35,7 +35,7 @@ class Topics:
     @property
     def ingested(self) -> tuple[str, ...]:
         """The topics that ingest reads: the inputs, and the outputs that are read again."""
-        return tuple(map(self.of, kinds.ingested))
+        return tuple(map(self.topic_of, kinds.ingested))
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Topics:
             return None
         return 7 if topic in (*self.inputs, self.dead_letters) else 28
 
-    def of(self, kind: Kind) -> str:
+    def topic_of(self, kind: Kind) -> str:
         """The topic of an input or output kind."""
         assert kind.topic is not None, f"{kind.name} has no topic"
         return self.prefix + kind.topic
@@ -56,11 +56,11 @@ class Topics:
     def __getattr__(self, name: str) -> str:
         for kind in kinds:
             if kind.topic is not None and kind.topic.replace("-", "_") == name:
-                return self.of(kind)
+                return self.topic_of(kind)
         raise AttributeError(f"there is no topic {name!r}")
 
     def _named(self, flow: Flow) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(map(self.of, kinds.of(flow))))
+        return tuple(dict.fromkeys(map(self.topic_of, kinds.of_flow(flow))))
 
 
 @dataclass(frozen=True)

@@ -85,9 +85,9 @@ def the_options_of_a_batch_are_those_of_single_people(kind: type[Cost], seed: in
     for person in range(3):
         own, nobody_else = slice(3 * person, 3 * person + 3), np.zeros(3, dtype=np.intp)
         alone = objective.options(crowd[[person]], nobody_else, each[own], points, each[own], COLUMNS.feature_of)
-        costs, execution = together.cost[own], together.of(person).execution
+        costs, execution = together.cost[own], together.options_of(person).execution
         require(costs.tobytes() == alone.cost.tobytes(), f"person {person} has {costs}, and {alone.cost} alone")
-        carried_out = alone.of(0).execution
+        carried_out = alone.options_of(0).execution
         same = execution.tobytes() == carried_out.tobytes()
         require(same, f"person {person} carries out with {execution}, and alone with {carried_out}")
 

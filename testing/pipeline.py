@@ -124,7 +124,9 @@ class Run:
 
 def idle_tick(run: Run, time_ms: int) -> Record:
     """Make a journal record that moves the clock of every input to ``time_ms``."""
-    sources = tuple(SourcePosition(run.topics.of(kind), 0, time_ms) for kind in kinds.of("input") if kind.clocks)
+    sources = tuple(
+        SourcePosition(run.topics.topic_of(kind), 0, time_ms) for kind in kinds.of_flow("input") if kind.clocks
+    )
     [out] = pack_lines(run.topics.journal, 0, [tick_line(Tick(sources), time_ms)])
     log = run.broker.logs[run.topics.journal, 0]
     return Record(out.topic, 0, len(log), out.timestamp_ms, out.key, out.value, tuple(out.headers))

@@ -89,7 +89,7 @@ def build_program(
         version="v1",
         estimator="IncomeModel",
         columns=codec.columns,
-        features=tuple(map(FeatureColumn.of, spec.features)),
+        features=tuple(map(FeatureColumn.from_feature, spec.features)),
         model=nothing,
         instances=nothing,
         reference=nothing,

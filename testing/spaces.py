@@ -47,5 +47,5 @@ def scaled_space(
         max_changes,
         allowed,
         feature_names or [f"f{feature}" for feature in range(features)],
-        ranges or Ranges.between(np.zeros(features), np.ones(features)),
+        ranges or Ranges.from_bounds(np.zeros(features), np.ones(features)),
     )

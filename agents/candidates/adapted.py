@@ -47,9 +47,9 @@ class _Rows(NamedTuple):
         """All rows of the parts, in their order."""
         return cls._make(map(np.concatenate, zip(*parts, strict=True)))
 
-    def at(self, which: Indices | Mask) -> _Rows:
+    def subset(self, chosen: Indices | Mask) -> _Rows:
         """Some of the rows."""
-        return _Rows._make(field[which] for field in self)
+        return _Rows._make(field[chosen] for field in self)
 
 
 class Adapted(ScoringGenerator):
@@ -104,7 +104,7 @@ class Adapted(ScoringGenerator):
         owner = np.concatenate([EMPTY, *(rows.owner + start for rows, start in zip(made, blocks, strict=True))])
         arm = np.concatenate([EMPTY, *(rows.arm for rows in made)])
         steps = np.concatenate([np.zeros((0, len(self._grid.features)), np.int64), *(rows.steps for rows in made)])
-        options = Proposals.of(owner, arm, self._grid.moved(people[owner], steps))
+        options = Proposals.from_targets(owner, arm, self._grid.moved(people[owner], steps))
         if not self._objective.aims:
             return options.ordered()
         return self._completed(people, options, lambda others: self._by_cost().propose(others))
@@ -150,12 +150,12 @@ class Adapted(ScoringGenerator):
     def _options(self, people: Array) -> _Rows:
         """The options of people (n, D), by person, the easiest first."""
         rows = self._smaller(people, self._fewer(people, self._reaching(people)))
-        rows = rows.at(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
+        rows = rows.subset(rows.valid & rows.allowed & ((rows.steps != 0).sum(axis=1) <= self._most_changes))
         order = np.lexsort((rows.loss, rows.owner))
         sets = np.column_stack((rows.owner, rows.steps != 0))[order]
         _, first = np.unique(sets, axis=0, return_index=True)
-        options = rows.at(order[np.sort(first)])
-        return options.at(self._near_enough(people, options)) if self._objective.aims else options
+        options = rows.subset(order[np.sort(first)])
+        return options.subset(self._near_enough(people, options)) if self._objective.aims else options
 
     def _near_enough(self, people: Array, options: _Rows) -> Mask:
         """The options, by person and best first, that cost at most ``DEAREST`` times the person's best."""
@@ -177,12 +177,12 @@ class Adapted(ScoringGenerator):
             owner, place = np.nonzero(chosen)
             arm = order[owner, start + place]
             part = self._scored(people, owner, arm, steps[owner, arm])
-            parts.append(part.at(part.valid))
+            parts.append(part.subset(part.valid))
             reaching += np.bincount(part.owner[part.valid], minlength=count)
         rows = _Rows.joined(parts)
-        rows = rows.at(np.argsort(rows.owner, kind="stable"))
+        rows = rows.subset(np.argsort(rows.owner, kind="stable"))
         rank = np.arange(len(rows.owner)) - np.searchsorted(rows.owner, rows.owner)
-        return rows.at(rank < ENOUGH)
+        return rows.subset(rank < ENOUGH)
 
     def _fewer(self, people: Array, rows: _Rows) -> _Rows:
         """Give changes back, one feature of every row at a time, the most expensive first."""

@@ -75,34 +75,34 @@ class Proposals(NamedTuple):
     point: Indices
 
     @classmethod
-    def of(cls, people: Indices, arm: Indices, targets: Array) -> Proposals:
+    def from_targets(cls, people: Indices, arm: Indices, targets: Array) -> Proposals:
         """Options with targets (P, D) of their own."""
         return cls(people, arm, targets, np.arange(len(people)))
 
     @classmethod
     def none(cls, people: Array) -> Proposals:
         """No option of encoded people (n, D)."""
-        return cls.of(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0])
+        return cls.from_targets(np.zeros(0, np.intp), np.zeros(0, np.intp), people[:0])
 
     @classmethod
     def joined(cls, parts: Sequence[Proposals]) -> Proposals:
         """All options of the parts, in their order."""
         people, arm, targets = zip(*((part.people, part.arm, part.targets) for part in parts), strict=True)
-        return cls.of(np.concatenate(people), np.concatenate(arm), np.concatenate(targets))
+        return cls.from_targets(np.concatenate(people), np.concatenate(arm), np.concatenate(targets))
 
     @property
     def targets(self) -> Array:
         """The targets (P, D)."""
         return self.points[self.point]
 
-    def at(self, which: Indices | Mask) -> Proposals:
+    def subset(self, rows: Indices | Mask) -> Proposals:
         """Some of the options."""
-        return Proposals(self.people[which], self.arm[which], self.points, self.point[which])
+        return Proposals(self.people[rows], self.arm[rows], self.points, self.point[rows])
 
     def ordered(self) -> Proposals:
         """The same by person, then by arm."""
         order = np.lexsort((self.arm, self.people))
-        return Proposals.of(self.people[order], self.arm[order], self.targets[order])
+        return Proposals.from_targets(self.people[order], self.arm[order], self.targets[order])
 
 
 class Explanation(NamedTuple):

@@ -81,7 +81,7 @@ class RecourseInstances(CandidateGenerator):
     ...     max_changes=None,
     ...     allowed=lambda rows: np.ones(len(rows), dtype=bool),
     ...     feature_names=("origin", "income"),
-    ...     ranges=Ranges.between(np.zeros(2), np.ones(2)),
+    ...     ranges=Ranges.from_bounds(np.zeros(2), np.ones(2)),
     ... )
     >>> points = np.array([[0.0, 0.8], [0.0, 0.3], [1.0, 0.9]])
     >>> instances = RecourseInstances(space, points, valid=np.ones(3, dtype=bool))

@@ -45,9 +45,9 @@ class PersonPlans(NamedTuple):
     found: Plans
     levels: PlanLevels
 
-    def after(self, plan: int) -> Array:
+    def rows_after(self, plan: int) -> Array:
         """The encoded rows (k, D) after each step of a plan."""
-        return self.levels.after(self.found.levels[plan], self.found.order[plan])
+        return self.levels.rows_after(self.found.levels[plan], self.found.order[plan])
 
     def only(self, plans: Indices | Mask) -> PersonPlans:
         """Some of the plans."""
@@ -99,7 +99,9 @@ class PlanGenerator(Search):
     def propose(self, people: Array) -> Proposals:
         """The options of encoded people, shape (n, D)."""
         planned = [self._best_of_sets(person) for person in people]
-        proposals = (Proposals.of(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned))
+        proposals = (
+            Proposals.from_targets(np.full(len(p.arm), number), p.arm, p.targets) for number, p in enumerate(planned)
+        )
         return self._completed(people, Proposals.joined([Proposals.none(people), *proposals]), super().propose)
 
     def explain(self, person: Array) -> Explanation:
@@ -124,7 +126,7 @@ class PlanGenerator(Search):
     def _helping(self, person: Array, aimed: AimedSearch) -> PersonPlans:
         """The best plans, or nearly, to the targets that the search for options that help has measured."""
         measured = aimed.targets(person[np.newaxis])
-        measured = measured.at(measured.accepted)
+        measured = measured.subset(measured.accepted)
         rows, steps = aimed.rows(person[np.newaxis], measured), aimed.steps(measured)
         levels, chosen = levels_to(self.space, person, rows)
         short = levels.lattice.steps[chosen].sum(axis=1) <= self._longest
@@ -171,7 +173,7 @@ class PlanGenerator(Search):
     def pool_of(self, plans: PersonPlans) -> Pool[Array]:
         """The same of plans that were made before."""
         costs = plans.levels.costs(self._objective.cost, plans.found.levels, plans.found.order)
-        after = [plans.after(plan) for plan in range(len(plans.arm))]
+        after = [plans.rows_after(plan) for plan in range(len(plans.arm))]
         shortfall = plans.shortfall if self._objective.aims else None
         return Pool(costs, [rows[0] if len(rows) > 1 else None for rows in after], shortfall)
 
@@ -208,7 +210,7 @@ def cheapest_steps(space: Space, cost: Cost, person: Array, target: Array) -> Pl
     order = _in_order(levels, last, cost)
     tables, probability = levels.tables(cost)
     parts = costs_of_steps(last, order, levels.lattice.levels, tables) @ probability
-    return PlanSteps(levels.lattice.features[order], levels.after(last, order), parts)
+    return PlanSteps(levels.lattice.features[order], levels.rows_after(last, order), parts)
 
 
 def costs_of_targets(space: Space, cost: Cost, person: Array, targets: Array) -> PlanCosts:

@@ -121,7 +121,7 @@ class Search(ScoringGenerator):
         options, unserved = Proposals.none(people), np.arange(len(people))
         if self._aimed is not None:
             blocks = (slice(start, start + BLOCK) for start in range(0, len(people), BLOCK))
-            found = (self._aimed.options(people[block], missed.of(block), self._sets) for block in blocks)
+            found = (self._aimed.options(people[block], missed.subset(block), self._sets) for block in blocks)
             options = Proposals.joined([options, *found])
             unserved = np.setdiff1d(unserved, options.people)
         cheapest = self._cheapest(people, unserved, missed)
@@ -160,7 +160,7 @@ class Search(ScoringGenerator):
         cost = self._objective.costs(options.targets, people, options.people)
         cheapest = np.full(len(people), np.inf)
         np.minimum.at(cheapest, options.people, cost)
-        return options.at(cost <= self._dearest * cheapest[options.people])
+        return options.subset(cost <= self._dearest * cheapest[options.people])
 
     def reaching(self, person: Array) -> Array:
         """What is proposed to a person (D,); where nothing is, the target below the floor that helps most, (R, D)."""
@@ -244,7 +244,7 @@ class Search(ScoringGenerator):
             solutions, sure = solve_worst_case(people, linear, score, goal)
         else:
             solutions, sure = linear.solve(people), np.ones(len(people), dtype=np.bool_)
-        options = Proposals.of(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
+        options = Proposals.from_targets(solutions.people, self._sets.arms(solutions.steps), solutions.targets)
         _, good = self._judge.accepts(options.targets, people, options.people)
         solved = ~solutions.accepted & sure
         solved[options.people[~good]] = False
@@ -253,7 +253,7 @@ class Search(ScoringGenerator):
         # Large sets share arms: the cheapest of each counts.
         new = np.ones(len(order), dtype=np.bool_)
         new[1:] = np.diff(options.people[order]).astype(bool) | np.diff(options.arm[order]).astype(bool)
-        return options.at(order[new & solved[options.people[order]]]), np.flatnonzero(~solved)
+        return options.subset(order[new & solved[options.people[order]]]), np.flatnonzero(~solved)
 
     # --- one person --------------------------------------------------------------------------------------------------
 
@@ -275,11 +275,11 @@ class Search(ScoringGenerator):
         """Each of the people with these numbers, their cheapest target by arm, and all targets that were scored."""
         for start in range(0, len(numbers), BLOCK):
             block = numbers[start : start + BLOCK]
-            for number, scored in zip(block.tolist(), search.targets(people[block], missed.of(block)), strict=True):
+            for number, scored in zip(block.tolist(), search.targets(people[block], missed.subset(block)), strict=True):
                 steps = scored.whole(scored.steps[scored.undominated()])
                 arms, first = np.unique(self._sets.arms(steps), return_index=True)
                 rows = search.grid.targets(people[number], steps[first])
-                yield number, Proposals.of(np.full(len(arms), number), arms, rows), scored
+                yield number, Proposals.from_targets(np.full(len(arms), number), arms, rows), scored
 
     def _reach(self, person: Array, scored: ScoredTargets) -> _Reach:
         """How far a person is led by the search for the cheapest options."""

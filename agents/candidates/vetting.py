@@ -56,7 +56,7 @@ class Vetting(NamedTuple):
             block = slice(*np.searchsorted(owner, [start, start + MANY]).tolist())
             left = block.start + np.flatnonzero(kept[block])
             kept[left] = self._lasts(owner[left], proposals.points[proposals.point[left]])
-        return proposals.at(kept)
+        return proposals.subset(kept)
 
     def kept(self, person: Array, targets: Array) -> Mask:
         """Which encoded targets (P, D) of a person (D,) are told, (P,)."""
@@ -80,7 +80,7 @@ class Vetting(NamedTuple):
         if self.overshoot is None or not worth.any():
             return worth
         open_ended = worth.copy()
-        changes = RawChanges.of(self.space, people[owner[worth]], targets[worth])
+        changes = RawChanges.from_targets(self.space, people[owner[worth]], targets[worth])
         open_ended[worth] = more_is_accepted(changes, self._rejected)
         if self.overshoot == "refuse":
             return open_ended
@@ -91,7 +91,9 @@ class Vetting(NamedTuple):
         """The raw value at which each change of a target (D,) must end, by feature; nothing where more is accepted."""
         if self.overshoot is None:
             return {}
-        return ends(RawChanges.of(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits)
+        return ends(
+            RawChanges.from_targets(self.space, person[np.newaxis], target[np.newaxis]), self._rejected, self.splits
+        )
 
     def explain(self, person: Array) -> Explanation:
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""

@@ -206,10 +206,10 @@ class Choice(Equipped, ABC):
             picks.append(self.pick(options, generator))
             if len(picks) < max_options:
                 arm = picks[-1].arm
-                options = options.at(options.arm != arm) if every else options.compatible_with(arm)
+                options = options.subset(options.arm != arm) if every else options.compatible_with(arm)
             if second_way and (len(picks) == max_options - 1 or not len(options.arm)):
                 apart = all_options.apart_from([pick.arm for pick in picks])
-                options = all_options.at(apart) if apart.any() else options
+                options = all_options.subset(apart) if apart.any() else options
         return tuple(picks) if len(picks) < 2 else _with_shared_draws(picks)
 
     def _with_second_way(
@@ -220,7 +220,7 @@ class Choice(Equipped, ABC):
         apart = options.apart_from([pick.arm for pick in before]) if before else np.zeros(0, dtype=bool)
         if not apart.any() or (len(picks) == max_options and apart[options.arm == picks[-1].arm].any()):
             return picks
-        return (*before, self.pick(options.at(apart), random))
+        return (*before, self.pick(options.subset(apart), random))
 
     def worth(self, options: Options, random: Random) -> Array:
         """What ``pick`` compares F options by, not negative, (F,); a choice without it takes no sampled costs."""
@@ -265,7 +265,7 @@ class Choice(Equipped, ABC):
         ``random`` gives the generator of the i-th person's step.
         """
         return [
-            self.select(batch.of(i), max_options, partial(random, i), second_way=second_way)
+            self.select(batch.options_of(i), max_options, partial(random, i), second_way=second_way)
             for i in range(batch.number)
         ]
 

@@ -61,7 +61,7 @@ class Exploration(NamedTuple):
     ) -> list[tuple[Pick, ...]]:
         """Take the steps of n people, one by one, with a coin each, as ``Choice.select_batch`` does."""
         return [
-            self.select(batch.of(i), max_options, partial(random, i), next(coins), second_way=second_way)
+            self.select(batch.options_of(i), max_options, partial(random, i), next(coins), second_way=second_way)
             for i in range(batch.number)
         ]
 

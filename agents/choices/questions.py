@@ -94,7 +94,7 @@ def most_informative_set(
     >>> from ..costs.responses import Noiseless
     >>> costs = PlanCosts(np.eye(3), np.arange(3)[:, None], cap=9.0)
     >>> pool = Pool(costs, [None] * 3, shortfall=np.array([0.0, 0.0, 8.0]))
-    >>> sampled = costs.under(np.array([[1.0, 9.0, 1.0], [9.0, 1.0, 1.0]]))
+    >>> sampled = costs.totals(np.array([[1.0, 9.0, 1.0], [9.0, 1.0, 1.0]]))
     >>> most_informative_set(pool, sampled, np.array([0.5, 0.5]), Noiseless(), 2)[0]
     (0, 1)
 
@@ -106,7 +106,7 @@ def most_informative_set(
     counts = probability > LEAST_PROBABILITY
     losses, costs, probability = np.ascontiguousarray(losses[:, counts]), costs[:, counts], probability[counts]
 
-    def after(sets: Indices) -> Array:
+    def losses_after(sets: Indices) -> Array:
         """The expected losses (Q,) after questions with these plans, (Q, k)."""
         answers = answer_probabilities(costs[sets.T], cap, response) * probability
         expected = losses @ answers.reshape(-1, len(probability)).T
@@ -117,7 +117,9 @@ def most_informative_set(
     chosen = np.argwhere(np.triu(~known, 1))
     best, least = np.zeros(0, np.intp), math.inf
     while len(best) < size and len(chosen):
-        loss = np.concatenate([after(chosen[at : at + SETS_AT_ONCE]) for at in range(0, len(chosen), SETS_AT_ONCE)])
+        loss = np.concatenate(
+            [losses_after(chosen[at : at + SETS_AT_ONCE]) for at in range(0, len(chosen), SETS_AT_ONCE)]
+        )
         best, least = chosen[loss.argmin()], float(loss.min())
         others = np.setdiff1d(np.flatnonzero(~known[best].any(axis=0)), best)
         chosen = np.column_stack([np.repeat(best[np.newaxis], len(others), axis=0), others])
@@ -172,8 +174,8 @@ class Belief(NamedTuple):
 class Interview(Generic[S]):
     """Asks one person which plans they would take, and recommends one.
 
-    An interview is a function of the person's pool, the key and the answers: ``after`` gives the same belief for the
-    same answers, whenever it is asked.
+    An interview is a function of the person's pool, the key and the answers: ``belief_after`` gives the same belief
+    for the same answers, whenever it is asked.
 
     Parameters
     ----------
@@ -200,10 +202,10 @@ class Interview(Generic[S]):
     >>> plans = PlanCosts(np.eye(3), np.arange(3)[:, None], floor=0.0, stop=0.0)
     >>> pool = Pool(plans, [None, None, None])
     >>> interview = Interview(lambda state: pool, "as they are", prior, Noiseless(), key=[1], rules=InterviewRules())
-    >>> first = interview.after([])
+    >>> first = interview.belief_after([])
     >>> first.question, first.recommended, round(first.regret)
     ((0, 1), 2, 3)
-    >>> then = interview.after([1])
+    >>> then = interview.belief_after([1])
     >>> then.question, then.recommended, round(then.regret), then.answers
     (None, 1, 0, 1)
 
@@ -226,7 +228,7 @@ class Interview(Generic[S]):
         self._pool_at, self._start, self._rules, self._earlier = pool_at, start, rules, earlier
         self._prior, self._response, self._key = prior, response, key
 
-    def after(self, answers: Sequence[int]) -> Belief:
+    def belief_after(self, answers: Sequence[int]) -> Belief:
         """The belief after these answers: each the number of the picked plan in its question, or ``NO_ANSWER``.
 
         Raise ``ValueError`` where an answer is to no question, or names no plan of its question.
@@ -235,7 +237,7 @@ class Interview(Generic[S]):
         return last
 
     def course(self, answers: Iterable[int]) -> Iterator[Belief]:
-        """The beliefs after none, one, ... of these answers. Raises as ``after`` does.
+        """The beliefs after none, one, ... of these answers. Raises as ``belief_after`` does.
 
         An answer is taken when the next belief is asked for: a list may grow meanwhile.
         """

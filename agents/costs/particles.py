@@ -118,7 +118,7 @@ class Particles:
 
     def costs(self, plans: PlanCosts) -> Array:
         """The costs (n, S) of n plans."""
-        return plans.under(self.weights)
+        return plans.totals(self.weights)
 
     def update(self, answer: GivenAnswer) -> None:
         """Learn from an answer."""
@@ -133,7 +133,7 @@ class Particles:
         """The log likelihoods (S,) of answers under rows of weights (S, P)."""
         total = np.zeros(len(weights))
         for offered, picked in answers:
-            *picks, none = answer_probabilities(offered.under(weights), offered.cap, self._response)
+            *picks, none = answer_probabilities(offered.totals(weights), offered.cap, self._response)
             total += np.log(none if picked is None else picks[picked])
         return total
 

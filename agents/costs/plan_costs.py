@@ -23,7 +23,7 @@ class PlanCosts(NamedTuple):
     Examples
     --------
     >>> costs = PlanCosts(np.eye(2), np.array([[0, 1], [1, -1]]), floor=1.0, stop=1.0)
-    >>> costs.under(np.array([[0.5, 4.0], [2.0, 3.0]]))
+    >>> costs.totals(np.array([[0.5, 4.0], [2.0, 3.0]]))
     array([[6., 6.],
            [5., 4.]])
     """
@@ -34,7 +34,7 @@ class PlanCosts(NamedTuple):
     stop: float = 0.0
     cap: float = math.inf
 
-    def under(self, weights: Array) -> Array:
+    def totals(self, weights: Array) -> Array:
         """The costs (n, S) under S rows of weights (S, P)."""
         step_costs = np.maximum(self.floor, self.coefficients @ weights.T)
         step_costs = np.concatenate([step_costs, np.zeros((1, len(weights)))])

@@ -86,5 +86,5 @@ def prior_of(cost: Cost, shares: Array | None = None) -> Prior:
     if isinstance(cost, Causal):
         return (cost.prior if shares is None else cost.prior.of_shares(shares)).broadened()
     if isinstance(cost, SampledCost):
-        return SampledPrior(cost if shares is None else cost.under(shares))
+        return SampledPrior(cost if shares is None else cost.with_shares(shares))
     raise ValueError(f"cost {cost.name!r} is the same for everybody: to ask people needs `causal` or a sampled cost")

@@ -108,7 +108,7 @@ class SampledCost(Cost):
         """The beliefs about the population before anybody has picked an option."""
         return Preferences(prior_shares(self.columns.movable), **self._learning)
 
-    def under(self, shares: Array) -> Self:
+    def with_shares(self, shares: Array) -> Self:
         """The same samples of a population of which these shares (F,) would change each feature.
 
         The last few are kept: between two picks of a population all its people share one.

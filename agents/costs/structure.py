@@ -111,7 +111,7 @@ class CostStructure:
         features = np.array([feature for feature, _ in steps], dtype=np.intp)
         coefficients = self.coefficients(features, np.array(changes), np.array(states).reshape(len(steps), -1))
         plan = np.arange(len(steps), dtype=np.intp)[np.newaxis]
-        return np.asarray(PlanCosts(coefficients, plan, self.floor, self.stop).under(weights)[0])
+        return np.asarray(PlanCosts(coefficients, plan, self.floor, self.stop).totals(weights)[0])
 
 
 def _check_edges(features: int, edges: Sequence[tuple[int, int]]) -> None:

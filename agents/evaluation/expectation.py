@@ -17,10 +17,10 @@ class Expectation:
     Examples
     --------
     >>> expectation = Expectation(2)
-    >>> expectation.of(0, 0.8)
+    >>> expectation.expected_reward(0, 0.8)
     0.4
     >>> expectation.learn(0, 0.8, 1.0)
-    >>> expectation.of(0, 0.8) > expectation.of(1, 0.8) > 0.4
+    >>> expectation.expected_reward(0, 0.8) > expectation.expected_reward(1, 0.8) > 0.4
     True
     """
 
@@ -29,7 +29,7 @@ class Expectation:
         self._executions = np.zeros(arms)
         self._all_rewards = self._all_executions = 0.0
 
-    def of(self, arm: int, execution: float) -> float:
+    def expected_reward(self, arm: int, execution: float) -> float:
         """The current expectation, in [0, 1]."""
         common = (0.5 * PRIOR + self._all_rewards) / (PRIOR + self._all_executions)
         rewards, executions = self._rewards.item(arm), self._executions.item(arm)

@@ -27,7 +27,7 @@ class LinearContributions:
     >>> from types import SimpleNamespace
     >>> score = SimpleNamespace(weights=np.array([2.0, -1.0, 1.0]), bias=0.0)
     >>> own = LinearContributions(score, np.array([0.5, 0.0, 1.0]), np.array([0, 1, 1]))
-    >>> own.of(np.array([[0.25, 1.0, 0.0]])).tolist()
+    >>> own.contributions_of(np.array([[0.25, 1.0, 0.0]])).tolist()
     [[-0.5, -2.0]]
     """
 
@@ -35,6 +35,6 @@ class LinearContributions:
         self._weights, self._baseline = score.weights, baseline
         self._starts = np.searchsorted(feature_of, np.arange(int(feature_of.max()) + 1))
 
-    def of(self, people: Array) -> Array:
+    def contributions_of(self, people: Array) -> Array:
         """The contribution of each feature to the log odds, (n, F), of encoded people (n, D)."""
         return np.asarray(np.add.reduceat((people - self._baseline) * self._weights, self._starts, axis=1))

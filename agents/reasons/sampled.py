@@ -49,7 +49,7 @@ class SampledContributions:
         self._score, self._baseline, self._feature_of = score, baseline, feature_of
         self._starts = np.searchsorted(feature_of, np.arange(int(feature_of.max()) + 1))
 
-    def of(self, people: Array) -> Array:
+    def contributions_of(self, people: Array) -> Array:
         """The contribution of each feature to the score, (n, F), of encoded people (n, D)."""
         parted = np.logical_or.reduceat(people != self._baseline, self._starts, axis=1)
         contributions = np.zeros(parted.shape)

@@ -41,7 +41,7 @@ class TreeContributions:
         self._nodes = np.stack([column, feature, chosen, other, goes_left], axis=1).astype(np.int32)
         self._trees, self._features = trees, int(feature_of.max()) + 1
 
-    def of(self, people: Array) -> Array:
+    def contributions_of(self, people: Array) -> Array:
         """The contribution of each feature, (n, F), to the sums of encoded people (n, D)."""
         trees, total = self._trees, np.zeros((len(people), self._features))
         rows = np.ascontiguousarray(people, dtype=trees.threshold.dtype)

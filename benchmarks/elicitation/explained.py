@@ -101,7 +101,7 @@ def with_amounts(automaton: Automaton, study: Study, row: User, believed: Array,
     if not plans:
         return NONE
     best = min(plans, key=lambda planned: planned.expected)
-    cost = float(best.person.costs(best.plans).under(own[np.newaxis])[best.plan, 0])
+    cost = float(best.person.costs(best.plans).totals(own[np.newaxis])[best.plan, 0])
     return Explained(True, cost, best.length, best.rules)
 
 

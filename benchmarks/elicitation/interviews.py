@@ -92,7 +92,7 @@ def subjects(
         plans = person.cheapest(belief.kinds, belief.structure)
         known = person.costs(plans, belief.structure)
         seconds = time.process_time() - began
-        costs = person.costs(plans).under(weights[np.newaxis])[:, 0]
+        costs = person.costs(plans).totals(weights[np.newaxis])[:, 0]
         optimum = np.nan
         if true_weights:
             best = person.cheapest(weights[np.newaxis], budget=THOROUGH)

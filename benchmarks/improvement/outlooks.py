@@ -34,12 +34,12 @@ class Outlooks:
         found = objective.outlook(self._people, targets, ends, np.concatenate(execution), codec.feature_of)
         assert found is not None, "the data have rows of each label"
         for row, own in enumerate(options):
-            self._of[row] = own, found.at(slice(ends[row], ends[row + 1]))
+            self._of[row] = own, found.subset(slice(ends[row], ends[row + 1]))
 
     def __call__(self, t: int, instances: Indices, execution: Floats) -> Outlook:
         """That of some of application t's instances (F,), with the execution probabilities (F,) that are told."""
         all_of, outlook = self._of[int(self._world.row_of[t])]
-        own = outlook.at(np.searchsorted(all_of, instances))
+        own = outlook.subset(np.searchsorted(all_of, instances))
         told = assumed_effort(execution)
         total = own.effort.sum(axis=1)
         scale = np.divide(told, total, out=np.zeros_like(told), where=total > 0.0)

@@ -57,7 +57,7 @@ class Server:
 
     def __init__(self, program: Program, world: PreferenceWorld) -> None:
         self.program, self._row_of = program, world.row_of
-        self._batch: OptionBatch = propose(program, CurrentModel.of(program, program.bundle), world.distinct)
+        self._batch: OptionBatch = propose(program, CurrentModel.from_bundle(program, program.bundle), world.distinct)
         self._learner = program.learner()
 
     def preferences(self, shares: Array | None = None) -> Preferences:
@@ -71,9 +71,9 @@ class Server:
     def shown(self, t: int, preferences: Preferences) -> Options:
         """The options that application t is shown."""
         batch = self._batch.with_preferences(preferences) if preferences.picks else self._batch
-        options = batch.of(int(self._row_of[t]))
+        options = batch.options_of(int(self._row_of[t]))
         picks = self._learner.select(options, self.program.spec.policy.options, np.random.default_rng)
-        return options.at(np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks], dtype=np.intp))
+        return options.subset(np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks], dtype=np.intp))
 
 
 class Taught(NamedTuple):

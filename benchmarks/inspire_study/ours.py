@@ -53,7 +53,7 @@ class Onward:
 
     def __init__(self, data: DataSet, program: Program) -> None:
         self._data, self._program, self._codec = data, program, program.codec
-        self._model = CurrentModel.of(program, program.bundle)
+        self._model = CurrentModel.from_bundle(program, program.bundle)
         self._learner = program.learner()
 
     def proposed(self, people: Rows) -> tuple[OptionBatch, int, float]:
@@ -83,7 +83,7 @@ class Onward:
     def options(self, people: Rows) -> Iterator[Options]:
         """All options of each of some people (n, F)."""
         batch, _, _ = self.proposed(people)
-        return (batch.of(number) for number in range(batch.number))
+        return (batch.options_of(number) for number in range(batch.number))
 
     def every(self, people: Rows) -> tuple[Rows, ...]:
         """All options that are proposed to people (n, F), as raw rows."""

@@ -55,7 +55,7 @@ class Game(NamedTuple):
 
     def options(self, t: int) -> Options:
         """The options of application t."""
-        return self.offered.batch.of(int(self.world.row_of[t]))
+        return self.offered.batch.options_of(int(self.world.row_of[t]))
 
 
 class Played(NamedTuple):
@@ -151,7 +151,7 @@ class _Rewards:
 
 
 def _chances(world: TruthWorld, batch: OptionBatch, t: int) -> Chances:
-    targets = batch.of(int(world.row_of[t])).targets
+    targets = batch.options_of(int(world.row_of[t])).targets
     return world.chances(np.full(len(targets), t), targets)
 
 

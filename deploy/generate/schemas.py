@@ -78,7 +78,7 @@ def _journal_schema() -> Json:
 
 def asyncapi() -> Json:
     """The AsyncAPI 3.0 document of the topics, as Onward sees them."""
-    inputs, outputs = kinds.of("input"), kinds.of("output")
+    inputs, outputs = kinds.of_flow("input"), kinds.of_flow("output")
     channels = {
         **_channels(inputs),
         "journal": _channel("journal", JOURNAL, ["journal"]),

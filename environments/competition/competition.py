@@ -98,14 +98,14 @@ class Rejected:
     returns: Indices
     gone: Mask
 
-    def of(self, chosen: Mask | Indices) -> Rejected:
+    def subset(self, chosen: Mask | Indices) -> Rejected:
         """Some of them."""
         return Rejected(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def with_more(self, others: Rejected) -> Rejected:
         """These and others, in the order of episodes and persons."""
         both = [np.concatenate([getattr(one, field.name) for one in (self, others)]) for field in fields(self)]
-        return Rejected(*both).of(np.lexsort((both[1], both[0])))
+        return Rejected(*both).subset(np.lexsort((both[1], both[0])))
 
 
 class Competition:
@@ -141,7 +141,7 @@ class Competition:
         if self._open is not None or t != self._next:
             raise ValueError(f"round {t} cannot be opened: round {self._next} is next, after the one before is closed")
         returning = self._returning(t)
-        back, new = self.state.of(returning), self._newcomers(t)
+        back, new = self.state.subset(returning), self._newcomers(t)
         order = np.lexsort((np.concatenate([back.person, new.person]), np.concatenate([back.episode, new.episode])))
         people = np.concatenate([back.people, new.people])[order]
         applications = Applications(
@@ -154,7 +154,7 @@ class Competition:
         )
         applicants = back.with_more(new)
         self._rejected_before = np.bincount(self.state.episode, minlength=self.episodes)
-        self.state = self.state.of(~returning)
+        self.state = self.state.subset(~returning)
         self._open = t, applications, applicants
         return applications
 
@@ -208,7 +208,7 @@ class Competition:
             own_goal=goals,
             last=np.full_like(applicants.last, t),
             returns=applicants.returns + (applicants.last >= 0),
-        ).of(~accepted)
+        ).subset(~accepted)
         gap = self._gap(turned_down)
         dropout = dropout_probability(gap, turned_down.returns, self.settings)
         gone = self._generator(t, DROPOUT).random(len(gap)) < dropout
@@ -240,7 +240,7 @@ class Competition:
 
     def _changed(self, t: int, turned_down: Rejected, waiting: Rejected, is_pause: bool) -> Rejected:
         """All who are left, after those turned down now have tried their changes, and with them those who try again."""
-        waiting = waiting.of(waiting.last + is_pause > t - self.settings.horizon)
+        waiting = waiting.subset(waiting.last + is_pause > t - self.settings.horizon)
         everybody = waiting.with_more(turned_down)
         tries = ~everybody.gone
         if not self.settings.retry_while_waiting:

@@ -153,7 +153,7 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
     Coverage is the share of those who came back with their promised score that got a place. ``feasibility`` is RF, the
     share of the rejected who come back with the score that they were told: the mean of the rounds.
     """
-    rounds = sorted(recording.of(Threshold), key=lambda one: (one.round, one.program))
+    rounds = sorted(recording.events_of(Threshold), key=lambda one: (one.round, one.program))
     feasibility = mean_of_rounds([one.feasibility for season in seasons for one in season.outcomes])
     served = RunProgress(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
     if not rounds:
@@ -179,13 +179,13 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
 
 def promises_of(recording: Recording) -> PromiseSummary:
     """The promised scores, by what has become of them."""
-    made = sum(isinstance(one.target_score, float) for one in recording.of(Recourse))
-    made += sum(one.reason == APPLY_AGAIN for one in recording.of(NoRecourse))
-    return PromiseSummary.of(made, Counter(one.status for one in _settled(recording)))
+    made = sum(isinstance(one.target_score, float) for one in recording.events_of(Recourse))
+    made += sum(one.reason == APPLY_AGAIN for one in recording.events_of(NoRecourse))
+    return PromiseSummary.from_counts(made, Counter(one.status for one in _settled(recording)))
 
 
 def _settled(recording: Recording) -> Sequence[PromiseChange]:
-    return [one for one in recording.of(PromiseChange) if isinstance(one.target_score, float)]
+    return [one for one in recording.events_of(PromiseChange) if isinstance(one.target_score, float)]
 
 
 def _achieved(recording: Recording) -> float | None:

@@ -50,7 +50,7 @@ class PromiseSummary(Struct, frozen=True):
     superseded: int
 
     @classmethod
-    def of(cls, opened: int, ended: Counter[str]) -> PromiseSummary:
+    def from_counts(cls, opened: int, ended: Counter[str]) -> PromiseSummary:
         """The summary of all that were ``opened``, and those that have ``ended``, by status."""
         return cls(opened - ended.total(), *(ended[status] for status in ("kept", "broken", "expired", "superseded")))
 
@@ -103,7 +103,7 @@ class ShownAnswers(Struct, frozen=True):
         return self.recourse + sum(self.none.values())
 
     @classmethod
-    def of(cls, recourses: Sequence[Recourse], none: Sequence[NoRecourse], policy: str) -> Self:
+    def from_answers(cls, recourses: Sequence[Recourse], none: Sequence[NoRecourse], policy: str) -> Self:
         """Those of a program whose policy is called ``policy``; the example of a reason is the first by name."""
         examples = {
             reason: min((one for one in none if one.reason == reason), key=_application)
@@ -188,27 +188,27 @@ class Recording:
             case Recourse(is_revision=False) | NoRecourse():
                 self._answered_ms.setdefault(_case(event), now_ms)
 
-    def of(self, kind: type[E]) -> Sequence[E]:
+    def events_of(self, kind: type[E]) -> Sequence[E]:
         """The events of a kind, in the order of reading."""
         return self._events.get(kind, ())
 
     @property
     def recourses(self) -> Sequence[Recourse]:
         """The first recourse of everybody who has one."""
-        return [one for one in self.of(Recourse) if not one.is_revision]
+        return [one for one in self.events_of(Recourse) if not one.is_revision]
 
     def summary(self, scores: Mapping[str, ScorePoint], shown: str = "", policy: str = "") -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world.
 
         The examples are of the program ``shown``, whose policy is called ``policy``.
         """
-        recourses, none = self.recourses, self.of(NoRecourse)
+        recourses, none = self.recourses, self.events_of(NoRecourse)
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
         changes = [len(option.changes) for one in recourses for option in one.options]
         answers, options = len(recourses) + len(none), len(changes)
-        fates = Counter(reward.fate for reward in self.of(Reward))
-        closed = {_case(reward) for reward in self.of(Reward) if reward.fate in CLOSING_FATES}
+        fates = Counter(reward.fate for reward in self.events_of(Reward))
+        closed = {_case(reward) for reward in self.events_of(Reward) if reward.fate in CLOSING_FATES}
         return Summary(
             applications=len(self._sent_ms),
             rejected=len(self._rejected),
@@ -217,7 +217,7 @@ class Recording:
             lost=len(self._rejected - self._answered_ms.keys()),
             duplicates=len(self._is_conflict),
             conflicting_duplicates=sum(self._is_conflict),
-            dead_letters=len(self.of(DeadLetter)),
+            dead_letters=len(self.events_of(DeadLetter)),
             fates={fate: fates[fate] for fate in get_args(Fate)},
             open=len(set(map(_case, recourses)) - closed),
             policies={
@@ -232,7 +232,7 @@ class Recording:
             mean_changes=sum(changes) / options if options else None,
             many_changes_share=sum(number > MANY_CHANGES for number in changes) / options if options else None,
             examples=tuple(sorted(_of(recourses, shown), key=_application)[:EXAMPLES]),
-            shown_answers=ShownAnswers.of(_of(recourses, shown), _of(none, shown), policy) if shown else None,
+            shown_answers=ShownAnswers.from_answers(_of(recourses, shown), _of(none, shown), policy) if shown else None,
         )
 
     def _application(self, case: _Case, record: Record) -> None:

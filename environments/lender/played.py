@@ -184,7 +184,7 @@ class Half(Struct, frozen=True):
     in_interval: float | None
 
     @classmethod
-    def of(cls, told: Sequence[Sequence[StatedOption]]) -> Half:
+    def from_options(cls, told: Sequence[Sequence[StatedOption]]) -> Half:
         """That of the options of some people."""
         number, taken = len(told), [option for option in map(taken_of, told) if option is not None]
         stated = [(one.stated_help, one.stated_execution) for one in taken if one.stated_help is not None]
@@ -267,7 +267,7 @@ def _figures(answers: LenderAnswers) -> ProgramFigures:
     """The figures of a program; the halves are of its newcomers in the order in which they apply."""
     middle = answers.newcomers / 2
     first, second = (
-        Half.of([told for who, told in answers.told.items() if (who < middle) is is_first])
+        Half.from_options([told for who, told in answers.told.items() if (who < middle) is is_first])
         for is_first in (True, False)
     )
     return ProgramFigures(first, second, answers.returned, answers.rejected)

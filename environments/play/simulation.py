@@ -70,7 +70,7 @@ class OutgoingEvent(NamedTuple):
 
     def topic(self, topics: Topics) -> str:
         """The topic it belongs to."""
-        return topics.of(kinds.by_struct[type(self.event)])
+        return topics.topic_of(kinds.by_struct[type(self.event)])
 
 
 class SimulationStep(NamedTuple):

@@ -210,11 +210,11 @@ def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[
 
 def promises_of(recording: Recording) -> PromiseSummary:
     """The promised options, by what has become of them."""
-    opened = sum(option.status is not UNSET for one in recording.of(Recourse) for option in one.options)
+    opened = sum(option.status is not UNSET for one in recording.events_of(Recourse) for option in one.options)
     ended = Counter[str]()
-    for change in recording.of(PromiseChange):
+    for change in recording.events_of(PromiseChange):
         ended[change.status] += len(change.options) if isinstance(change.options, tuple) else 0
-    return PromiseSummary.of(opened, ended)
+    return PromiseSummary.from_counts(opened, ended)
 
 
 def _cell(returns: Sequence[ReturnsSummary]) -> str:

@@ -75,7 +75,7 @@ class Elicitation:
     def __init__(self, program: Program, name: str, features: Mapping[str, Value | None], at_ms: int) -> None:
         self._answer = next(suggest(program, {name: features}, at_ms), None)
         self._picked: list[int] = []
-        self._model = CurrentModel.of(program, program.bundle)
+        self._model = CurrentModel.from_bundle(program, program.bundle)
         self._dialogue = self._begun(program, features)
         self._course = None if self._dialogue is None else self._dialogue.course(self._picked)
         self._belief = None if self._course is None else next(self._course)

@@ -147,5 +147,5 @@ class _Known:
         reasons = reasons_under(program.bundle, program.codec)
         if reasons is None or program.bundle.manifest_sha256 != decision.model_sha256:
             return OTHER_MODEL
-        [found] = reasons.of([values], program.codec.encode_read([values]))
+        [found] = reasons.reasons_of([values], program.codec.encode_read([values]))
         return found.withheld

@@ -210,7 +210,7 @@ def announce(args: Sequence[str]) -> int:
     columns = manifest.columns if codec is None else codec.columns
     with limited_memory(settings.max_model_bytes):
         bundle = load_bundle(address, sha256=digest, columns=columns, codec=codec)
-    if spec is not None and (fault := misfit(ModelFacts.of(bundle), spec)):
+    if spec is not None and (fault := misfit(ModelFacts.from_bundle(bundle), spec)):
         raise UsageError(f"{settings.manifest}: {fault}")
     print(_breaks(settings, address))
     topic, options = connection.topics(settings).models, connection.connection(settings)

@@ -164,7 +164,7 @@ def _connected(settings: SimulateSettings, scores: _Scores, world: SimulatedWorl
             app = make_app(scores.metrics, lambda: Readiness(True))
             port = stack.enter_context(serving(app, settings.web_host, settings.web_port))
             print(f"serving /metrics on {settings.web_host}:{port}", file=sys.stderr, flush=True)
-        read = [topics.of(kinds[name]) for name in world.reads]
+        read = [topics.topic_of(kinds[name]) for name in world.reads]
         names = (*topics.outputs, *read, *([topics.journal] if world.reads_journal else []))
         yield stack.enter_context(connect(connection.connection(settings), topics, names, "end")), run
 

@@ -162,7 +162,7 @@ def _reading_fault(loaded: LoadedSpec) -> str | None:
         bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
     except ModelError:
         return None
-    return misfit(ModelFacts.of(bundle), loaded.spec, asked=Asked.PERMISSION)
+    return misfit(ModelFacts.from_bundle(bundle), loaded.spec, asked=Asked.PERMISSION)
 
 
 def compare(new: Path, old: Path) -> int:

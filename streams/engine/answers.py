@@ -362,7 +362,7 @@ def open_ended_first(
 
 def _observed_options(person: DecidedCase, program: Program) -> Options:
     if person.assessment is None or person.refusal is not None:
-        return no_options(program.codec.dimension).of(0)
+        return no_options(program.codec.dimension).options_of(0)
     return person.assessment.options
 
 

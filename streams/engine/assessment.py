@@ -90,7 +90,7 @@ class Assessment(Struct, frozen=True, gc=False, eq=False):
     @property
     def options(self) -> Options:
         """The options of a rejected person."""
-        return self.rejected_batch.of(self.row)
+        return self.rejected_batch.options_of(self.row)
 
     @property
     def rejected_batch(self) -> OptionBatch:
@@ -173,14 +173,14 @@ def _reasons(
     if not decided or model.reasons is None:
         return {}
     values = [read[index][1] for index in decided]
-    return dict(zip(decided, model.reasons.of(values, encoded[decided]), strict=True))
+    return dict(zip(decided, model.reasons.reasons_of(values, encoded[decided]), strict=True))
 
 
 def reasons_of(model: CurrentModel, people: Sequence[Values]) -> Sequence[PersonReasons | None]:
     """The reasons of people whom a model has rejected; None where it knows none."""
     if not people or model.reasons is None:
         return [None] * len(people)
-    return model.reasons.of(people, model.program.codec.encode_read(people))
+    return model.reasons.reasons_of(people, model.program.codec.encode_read(people))
 
 
 def propose(program: Program, model: CurrentModel, people: Array, predict: Predict | None = None) -> OptionBatch:

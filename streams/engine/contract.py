@@ -93,7 +93,7 @@ class WorkBudget(NamedTuple):
     tick: int
     other: int
 
-    def of(self, entry: Entry) -> int:
+    def units_for(self, entry: Entry) -> int:
         """The units that an entry may do."""
         return self.tick if entry.kind.name == "tick" else self.other
 

@@ -125,4 +125,4 @@ def _pass_time(fold: Fold, entry: Entry) -> None:
     for work in works.values():
         for state in fold.state.all_of(work.state):
             if state.is_unfinished:
-                work.carry_on(state, work.budget.of(entry), fold)
+                work.carry_on(state, work.budget.units_for(entry), fold)

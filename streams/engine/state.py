@@ -37,7 +37,7 @@ class CurrentModel:
     promise: Promise = field(default_factory=NoPromise)
 
     @classmethod
-    def of(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
+    def from_bundle(cls, program: Program, bundle: ModelBundle) -> CurrentModel:
         """A model of a program."""
         return cls(program, bundle, program.vetting_under(bundle), program.promise_under(bundle))
 
@@ -122,7 +122,7 @@ class PartitionState:
         """Put a program under another spec: its model, its learners and its states go on."""
         model = self.model(self.program(program.name))
         self.programs[program.name] = program
-        self.models[program.name] = CurrentModel.of(program, model.bundle)
+        self.models[program.name] = CurrentModel.from_bundle(program, model.bundle)
         for shard in self.shards_of(program):
             shard.change(program)
         for state in self.states_of(program.name):
@@ -160,7 +160,7 @@ class PartitionState:
         """The program's current model: its first one until a model event replaces it."""
         current = self.models.get(program.name)
         if current is None:
-            current = self.models[program.name] = CurrentModel.of(program, program.bundle)
+            current = self.models[program.name] = CurrentModel.from_bundle(program, program.bundle)
         return current
 
     def get(self, kind: type[S], program: str, shard: int = 0) -> S | None:

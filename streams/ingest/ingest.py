@@ -91,7 +91,7 @@ class Ingest:
         self._draw_key = draw_key
         self._hand_over = hand_over
         self._accepted = accepted
-        self._validators = {topics.of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
+        self._validators = {topics.topic_of(kind): Validator(kind, programs, self._limits) for kind in kinds.ingested}
         self._assigned: set[TopicPartition] = set()
         self._announced: set[TopicPartition] = set()
         self._width = 0

@@ -284,7 +284,7 @@ class Ledger:
         rows = self._db.execute("SELECT program, manifest, sha256 FROM programs WHERE sha256 != first_model")
         for name, manifest, sha256 in rows.fetchall():
             program = state.programs[name]
-            state.models[name] = CurrentModel.of(program, program.load(manifest, sha256))
+            state.models[name] = CurrentModel.from_bundle(program, program.load(manifest, sha256))
 
     def _load_shards(self, state: PartitionState) -> None:
         for name, number, step, choice, learner, untold in self._db.execute("SELECT * FROM shards"):
@@ -354,7 +354,7 @@ class Ledger:
 
         Retention timers are left out: ``commit`` handles them.
         """
-        watermarks = state.watermarks.after(touched.moves)
+        watermarks = state.watermarks.values_after(touched.moves)
         clocks = defaultdict[str, list[tuple[int, int, int]]](list)
         for (name, shard), step in steps.items():
             clocks[name].append((shard, 0, step))

@@ -30,7 +30,7 @@ class EventDecoder:
         self._decoders: dict[str, dict[str, Callable[[bytes], Any]]] = {}
         for kind in kinds:
             if kind.topic is not None:
-                self._decoders.setdefault(topics.of(kind), {})[kind.ce_type] = kind.decode
+                self._decoders.setdefault(topics.topic_of(kind), {})[kind.ce_type] = kind.decode
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def records_of(
     They are the same bytes for the same emissions, except for the generation and the engine.
     """
     # Topic and type are looked up once a struct: the two look-ups cost a third of what the JSON does.
-    outputs = {struct: (topics.of(kind), kind.ce_type) for struct, kind in kinds.by_struct.items() if kind.topic}
+    outputs = {struct: (topics.topic_of(kind), kind.ce_type) for struct, kind in kinds.by_struct.items() if kind.topic}
     written_by = (GENERATION, generation), (ENGINE, engine)
     records = []
     for emission in emissions:
@@ -89,4 +89,4 @@ def records_of(
 
 def topic_of(emission: Emission, topics: Topics) -> str:
     """The output topic of an event."""
-    return topics.of(kinds.by_struct[emission.struct])
+    return topics.topic_of(kinds.by_struct[emission.struct])

@@ -46,7 +46,7 @@ def check_announced(event: RawSpec, program: Program) -> None:
     spec = read_spec(event, program)
     for path, message in violations(spec):
         raise SpecRefusedError(f"{'.'.join(map(str, path))}: {message}")
-    facts = ModelFacts.of(program.bundle)
+    facts = ModelFacts.from_bundle(program.bundle)
     program.changed(spec)
     if fault := misfit(facts, spec, is_first=True, asked=Asked.PERMISSION):
         raise SpecRefusedError(fault)

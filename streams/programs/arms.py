@@ -27,7 +27,7 @@ class Arms(NamedTuple):
         if self.numbers is None:
             return proposals
         numbered = proposals._replace(arm=self.numbers[proposals.arm])
-        return numbered.at(np.lexsort((numbered.arm, numbered.people)))
+        return numbered.subset(np.lexsort((numbered.arm, numbered.people)))
 
 
 def numbered(arms: Array, earlier: Array | None) -> Arms:

@@ -21,7 +21,7 @@ from .spec_check import policy_faults
 
 def check_fits(bundle: ModelBundle, spec: ProgramSpec, manifest: str) -> None:
     """Raise ``ModelError`` where a model of a program does not fit its spec."""
-    if fault := misfit(ModelFacts.of(bundle), spec):
+    if fault := misfit(ModelFacts.from_bundle(bundle), spec):
         raise ModelError(f"{manifest}: {fault}")
 
 
@@ -57,7 +57,7 @@ def assemble(loaded: LoadedSpec, *, has_begun: bool = False) -> Program:
     check_identity(manifest, spec.program, address)
     codec = codec_of(spec, manifest)
     bundle = load_bundle(address, sha256=digest, columns=codec.columns, codec=codec, redirects=True)
-    check_first(ModelFacts.of(bundle), loaded, Asked.USE if has_begun else Asked.ALL)
+    check_first(ModelFacts.from_bundle(bundle), loaded, Asked.USE if has_begun else Asked.ALL)
     instances = tuple(bundle.instances[: spec.candidates])
     for number, problem in enumerate(map(codec.check, instances)):
         if problem is not None:

@@ -70,7 +70,7 @@ class ModelFacts(NamedTuple):
     improvement: Improvement | None = None
 
     @classmethod
-    def of(cls, bundle: ModelBundle) -> ModelFacts:
+    def from_bundle(cls, bundle: ModelBundle) -> ModelFacts:
         """Those of a bundle, which has all."""
         manifest = bundle.manifest
         return cls(

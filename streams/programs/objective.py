@@ -87,6 +87,6 @@ def vetting_of(
 
     ``splits`` are those of a model of trees.
     """
-    under = generator.under(score, goal, objective)
+    fitted = generator.under(score, goal, objective)
     lasting = None if policy.lasting is None or not retrains else Lasting(together(retrains), policy.lasting)
-    return Vetting(under, space, objective, score, goal, policy.overshoot, policy.options, lasting, splits)
+    return Vetting(fitted, space, objective, score, goal, policy.overshoot, policy.options, lasting, splits)

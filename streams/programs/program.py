@@ -118,7 +118,7 @@ class Program:
         for path, fault in policy_faults(spec):
             raise SpecRefusedError(f"{'.'.join(map(str, path))}: {fault}")
         # Whether it may read and show what it does is asked of specs that are announced: what was answered stays.
-        if reason := misfit(ModelFacts.of(self.bundle), spec, asked=Asked.USE):
+        if reason := misfit(ModelFacts.from_bundle(self.bundle), spec, asked=Asked.USE):
             raise SpecRefusedError(reason)
         same_arms = _decides_arms(spec) == _decides_arms(self.spec)
         return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)

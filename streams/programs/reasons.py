@@ -58,9 +58,9 @@ class RejectionReasons:
         self._features, self._starts = codec.spec.features, codec.feature_of.searchsorted(range(len(codec.features)))
         self._barred = np.array([bool(feature.protected) for feature in self._features])
 
-    def of(self, values: Sequence[Values], encoded: Array) -> list[PersonReasons]:
+    def reasons_of(self, values: Sequence[Values], encoded: Array) -> list[PersonReasons]:
         """The reasons of n people, by their raw values and their encoded rows (n, D)."""
-        principal = principal_reasons(self._contributions.of(encoded), self._barred)
+        principal = principal_reasons(self._contributions.contributions_of(encoded), self._barred)
         is_low = (encoded < self._baseline)[:, self._starts].tolist()
         features = self._features
         return [

@@ -102,7 +102,7 @@ def read_letter(record: Record, topics: Topics) -> FoundLetter | None:
         record.timestamp_ms,
     )
     time_ms = next(time_ms for time_ms in times_ms if time_ms is not None)
-    kind = next((kind for kind in kinds.of("input") if topics.of(kind) == letter.topic), None)
+    kind = next((kind for kind in kinds.of_flow("input") if topics.topic_of(kind) == letter.topic), None)
     named = fields_of(letter)
     program, application = (_text(named.get(name)) for name in ("program", "application"))
     return FoundLetter(

@@ -48,7 +48,7 @@ def with_choice(program: Program, choice: str, parameters: dict[str, float]) -> 
     for _, fault in policy_faults(spec):
         raise UsageError(fault)
     spec = completed(spec)
-    if lacking := lacks_for_choice(ModelFacts.of(program.bundle), choice):
+    if lacking := lacks_for_choice(ModelFacts.from_bundle(program.bundle), choice):
         raise UsageError(lacking)
     return replace(program, spec=spec)
 
@@ -240,7 +240,7 @@ class _Shard:
         # Without exploration the log's policy never suggests another option.
         certain = all(option.propensity >= 1.0 for option in taken)
         fixed = certain and not set(options.arm.tolist()) <= set(arms)
-        expected = sum(self._expectation.of(arm, _execution(step.options, arm)) for arm in wanted)
+        expected = sum(self._expectation.expected_reward(arm, _execution(step.options, arm)) for arm in wanted)
         row = _Row(taken, len(wanted), expected, certain and not set(wanted) <= set(arms), not certain, fixed)
         self.rows[step.number] = row
         self._unlearned.append(row)
@@ -289,7 +289,7 @@ class _Shard:
 
     def _taken(self, step: ReplayedStep, arm: int, propensity: float, wanted: bool) -> _Taken:
         execution = _execution(step.options, arm)
-        return _Taken(arm, execution, propensity, self._expectation.of(arm, execution), wanted)
+        return _Taken(arm, execution, propensity, self._expectation.expected_reward(arm, execution), wanted)
 
     def finished(self) -> list[_Row]:
         """The recourses before the first open one: of those after it, rewards are heard of before their absence."""
@@ -303,7 +303,7 @@ class _Shard:
         target, owner = self._target, np.zeros(options.number, dtype=np.intp)
         objective, feature_of = target.objective_under(target.bundle), target.codec.feature_of
         person, arm, points, point, *_ = options
-        return objective.options(person[np.newaxis], owner, arm, points, point, feature_of).of(0)
+        return objective.options(person[np.newaxis], owner, arm, points, point, feature_of).options_of(0)
 
 
 def _execution(options: Options, arm: int) -> float:

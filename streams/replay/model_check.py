@@ -133,7 +133,7 @@ def _count_told(program: Program, ledgers: Sequence[ProgramLedger], counts: Opti
     for ledger in ledgers:
         if ledger.manifest_sha256 not in current:
             current[ledger.manifest_sha256] = program.load(ledger.address, ledger.manifest_sha256)
-        model = CurrentModel.of(ledger.in_force(program), current[ledger.manifest_sha256])
+        model = CurrentModel.from_bundle(ledger.in_force(program), current[ledger.manifest_sha256])
         for cases in ledger.case_pages(program.name):
             options = told_options(model, cases)
             counts.add(options.people, math.inf)

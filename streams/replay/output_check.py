@@ -112,7 +112,7 @@ class PublishedOutputs:
         """Close the file."""
         self._db.close()
 
-    def of(self, partition: int, offset: int) -> dict[_Key, _Output]:
+    def outputs_of(self, partition: int, offset: int) -> dict[_Key, _Output]:
         """The outputs of a journal record."""
         query = (
             "SELECT topic, id, number, type, value, engine FROM outputs WHERE partition = ? AND offset = ? "
@@ -207,7 +207,7 @@ class OutputCheck:
 
     def _compare(self, offset: int, emissions: Sequence[Emission]) -> Iterator[Difference]:
         partition = self._journal.partition
-        was = self._published.of(partition, offset)
+        was = self._published.outputs_of(partition, offset)
         now = {(topic_of(one, self._topics), one.id): one for one in emissions}
         found = []
         for topic, id in was.keys() | now.keys():

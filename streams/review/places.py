@@ -15,7 +15,7 @@ class SpecPlaces:
     def __init__(self, file: Path | None) -> None:
         self._file, self._document = file, _document(file)
 
-    def of(self, path: ValuePath) -> Place:
+    def place_of(self, path: ValuePath) -> Place:
         """The place of a value, or of the closest one around it that the file has."""
         if self._document is None:
             return Place(format_path(path))

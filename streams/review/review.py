@@ -50,7 +50,7 @@ def review(
     for name, rule in RULES.items():
         progress(f"looking for what is suspicious, by the rule {name}")
         found = sorted(rule(evidence), key=lambda one: -abs(one.figure))
-        suspicions += [Suspicion(name, places.of(one.path), one.figure, one.text, one.feature) for one in found]
+        suspicions += [Suspicion(name, places.place_of(one.path), one.figure, one.text, one.feature) for one in found]
     note = LIMITED_PLACES.format(program.name, program.spec.policy.goal) if program.closes_rounds else None
     return Review(
         program.name,

@@ -73,7 +73,7 @@ def _check_reading(state: PartitionState, given: Program, in_force: Program) -> 
     current = state.models.get(given.name)
     if current is None:
         return
-    facts = ModelFacts.of(current.bundle)
+    facts = ModelFacts.from_bundle(current.bundle)
     if not misfit(facts, given.spec, asked=Asked.PERMISSION):
         return
     if fault := misfit(facts, in_force.spec, asked=Asked.PERMISSION):

@@ -137,7 +137,7 @@ def a_batch_gives_several_options_as_single_steps_do(learners: Learners, seed: i
     one, together = (Life(learners.small(script.points)).live(script.lines).choice for _ in range(2))
     picked = together.select_batch(batch, most, np.random.default_rng)
     for person, picks in enumerate(picked):
-        alone = one.select(batch.of(person), most, partial(np.random.default_rng, person))
+        alone = one.select(batch.options_of(person), most, partial(np.random.default_rng, person))
         require(picks == alone, f"person {person} gets {alone} alone, and {picks} in the batch")
         require(all(type(pick) is Pick for pick in picks), f"{picks} are no picks")
     require(state_difference(together, one) is None, "the state after the batch is another")

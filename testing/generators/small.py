@@ -66,7 +66,7 @@ def rows(random: np.random.Generator, count: int) -> Array:
 
 def drawn_ranges(random: np.random.Generator, features: int, one_hot: int) -> Ranges:
     """Bounds of 0 and 1, and largest changes, absolute and relative, of some of the features."""
-    free = Ranges.between(np.zeros(features), np.ones(features))
+    free = Ranges.from_bounds(np.zeros(features), np.ones(features))
     change, share = (random.choice([0.3, 0.5, np.inf, np.inf], features) for _ in range(2))
     change[one_hot] = share[one_hot] = np.inf
     return free._replace(largest_change=change, largest_share=share)
@@ -95,7 +95,7 @@ def drawn(kind: type[CandidateGenerator], seed: int, instances: int) -> tuple[Ca
 
 def options_of(proposals: Proposals, person: int) -> list[tuple[int, bytes]]:
     """The arms and targets of a person, to the last bit."""
-    own = proposals.at(proposals.people == person)
+    own = proposals.subset(proposals.people == person)
     return [(arm, target.tobytes()) for arm, target in zip(own.arm.tolist(), own.targets, strict=True)]
 
 

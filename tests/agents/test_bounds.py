@@ -86,7 +86,7 @@ def prior(columns: int) -> LabelPrior:
     threshold, value = np.full(6, 0.5, dtype=np.float32), np.array([0.0, -1.0, 1.0, 0.0, 0.2, 0.8])
     trees = TreeSum(np.array([0, 3]), nodes, threshold, value, 0.0, logistic=True)
     trees.score(np.eye(columns))
-    TreeContributions(trees, np.zeros(columns), np.arange(columns)).of(np.eye(columns))
+    TreeContributions(trees, np.zeros(columns), np.arange(columns)).contributions_of(np.eye(columns))
     return LabelPrior(Ensemble(trees, np.array([0, 1]), np.linspace(-1.0, 2.0, columns), 0.5))
 
 
@@ -124,7 +124,7 @@ def choose_sets() -> None:
 def walk_trees() -> None:
     """Sets of rows that differ in as much as they may, in more, and not at all; and NaN. Lines and grids of rows."""
     nodes = np.array([[0, 1, 2], [-1, 0, 0], [1, 3, 4], [-1, 0, 0], [-1, 0, 0], [-1, 0, 0]], dtype=np.int32)
-    walk = Walk.of(np.array([0, 5]), nodes, np.full(6, 0.5), np.arange(6.0))
+    walk = Walk.from_trees(np.array([0, 5]), nodes, np.full(6, 0.5), np.arange(6.0))
     for new in range(MOST_VALUES // SET):
         rows = np.zeros((SET + 6, 6))
         rows[:, :new] = np.random.default_rng(0).random((SET + 6, new))
@@ -148,7 +148,7 @@ def extend_targets() -> None:
         bases = yield from targets.add(np.eye(3, dtype=np.int64))
         yield from targets.extend(bases, np.arange(3), np.ones(3, dtype=np.int64))
 
-    in_lockstep([search()], lambda _, steps: answer.at(slice(len(steps))))
+    in_lockstep([search()], lambda _, steps: answer.subset(slice(len(steps))))
     assert len(targets.steps) == 6
 
 
@@ -177,7 +177,7 @@ def follow_changes() -> None:
     for people in range(3):
         rows = np.arange(4.0 * people).reshape(people, 4)
         told = rows + np.array([9.0, 0.0, 0.0, 0.0])
-        states = consequences.after(told, rows)
+        states = consequences.states_after(told, rows)
         consequences.examined(states, rows, np.zeros(4), np.full(4, 99.0))
         consequences.of_actions(told, rows)
 

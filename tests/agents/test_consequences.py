@@ -71,11 +71,11 @@ class TestTheInverse:
         does = consequences.stated_changes(states, people)
         # Whose action only undoes what follows is told no change, and is not sound.
         shown = (does == (does & (states != people))).all(axis=1)
-        assert np.array_equal(consequences.after(np.where(does, states, people), people)[shown], states[shown])
+        assert np.array_equal(consequences.states_after(np.where(does, states, people), people)[shown], states[shown])
 
     @given(cases())
     def test_who_does_nothing_stays_as_they_are(self, case: Case) -> None:
-        states = case.consequences.after(case.people, case.people)
+        states = case.consequences.states_after(case.people, case.people)
         assert np.array_equal(states, case.people)
         assert np.array_equal(case.consequences.actions(states, case.people), case.people)
 
@@ -83,8 +83,10 @@ class TestTheInverse:
     @given(cases())
     def test_a_row_does_not_depend_on_the_others(self, case: Case) -> None:
         with np.errstate(all="ignore"):
-            together = case.consequences.after(case.acted, case.people)
-            alone = [case.consequences.after(case.acted[[i]], case.people[[i]])[0] for i in range(len(case.people))]
+            together = case.consequences.states_after(case.acted, case.people)
+            alone = [
+                case.consequences.states_after(case.acted[[i]], case.people[[i]])[0] for i in range(len(case.people))
+            ]
         assert np.array_equal(together, np.array(alone))
 
 
@@ -94,7 +96,7 @@ class TestStops:
         consequences, people, wide = case.consequences, case.people, np.full(FEATURES, 1e9)
         free = Consequences([link._replace(stops=(-np.inf, np.inf)) for link in consequences.links], case.encoding)
         told = np.where(np.isin(np.arange(FEATURES), consequences.followers), people, case.acted)
-        states, freely = consequences.after(told, people), free.after(told, people)
+        states, freely = consequences.states_after(told, people), free.states_after(told, people)
         short = consequences.examined(states, people, -wide, wide).short
         own, *ends, without = (
             case.encoding.low + each * case.encoding.scale for each in (people, states, short, freely)
@@ -113,7 +115,7 @@ class TestStops:
             [Link(1, [0], [-0.5], [0.1], stops=(0.0, 100.0)), Link(2, [1], [2.0], [0.0])], ENCODING
         )
         people = np.array([[1.0, 3.0, 50.0]])
-        states = consequences.after(np.array([[21.0, 3.0, 50.0]]), people)
+        states = consequences.states_after(np.array([[21.0, 3.0, 50.0]]), people)
         # What follows of it follows from where it stops.
         assert states.tolist() == [[21.0, 0.0, 44.0]]
         assert consequences.actions(states, people).tolist() == [[21.0, 3.0, 50.0]]
@@ -135,19 +137,19 @@ class TestStops:
         stops = (0.0, 9.0) if sign > 0 else (-9.0, 0.0)
         consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=stops)], ENCODING)
         people = np.array([[0.0, 11.0 * sign, 0.0]])
-        assert consequences.after(np.array([[5.0 * sign, 11.0 * sign, 0.0]]), people).tolist() == [
+        assert consequences.states_after(np.array([[5.0 * sign, 11.0 * sign, 0.0]]), people).tolist() == [
             [5.0 * sign, 11.0 * sign, 0.0]
         ]
         # Whoever comes back part of the way is still beyond it.
         people = np.array([[3.0 * sign, 15.0 * sign, 0.0]])
-        assert consequences.after(np.array([[1.0 * sign, 15.0 * sign, 0.0]]), people).tolist() == [
+        assert consequences.states_after(np.array([[1.0 * sign, 15.0 * sign, 0.0]]), people).tolist() == [
             [1.0 * sign, 11.0 * sign, 0.0]
         ]
 
     def test_who_is_beyond_a_bound_stays_there_and_comes_back(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0], stops=(0.0, 9.0))], ENCODING)
         people = np.array([[1.0, 11.0, 0.0]] * 2)
-        states = consequences.after(np.array([[5.0, 11.0, 0.0], [0.0, 11.0, 0.0]]), people)
+        states = consequences.states_after(np.array([[5.0, 11.0, 0.0], [0.0, 11.0, 0.0]]), people)
         assert states.tolist() == [[5.0, 11.0, 0.0], [0.0, 9.0, 0.0]]
 
 
@@ -159,7 +161,7 @@ class TestWhatIsSound:
     def test_a_follower_stays_within_its_bounds(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0])], ENCODING)
         people = np.array([[1.0, 5.0, 0.0]])
-        states = consequences.after(np.array([[4.0, 5.0, 0.0]]), people)
+        states = consequences.states_after(np.array([[4.0, 5.0, 0.0]]), people)
         assert states.tolist() == [[4.0, 11.0, 0.0]]
         assert consequences.examined(states, people, *WIDE).sound.all()
         assert not consequences.examined(states, people, np.zeros(3), np.full(3, 10.0)).sound.any()
@@ -168,7 +170,7 @@ class TestWhatIsSound:
         consequences = Consequences([Link(1, [0], [2.0], [0.0])], ENCODING)
         people = np.array([[1.0, 5.0, 0.0], [1.0, 5.0, 0.0]])
         # What follows alone leads to 11: 7 is reached by undoing some of it, 12 by doing more.
-        states = consequences.after(np.array([[4.0, 7.0, 0.0], [4.0, 12.0, 0.0]]), people)
+        states = consequences.states_after(np.array([[4.0, 7.0, 0.0], [4.0, 12.0, 0.0]]), people)
         examined = consequences.examined(states, people, *WIDE)
         assert examined.sound.tolist() == [False, True]
         assert examined.acted.tolist() == [[4.0, 1.0, 0.0], [4.0, 6.0, 0.0]]
@@ -181,7 +183,7 @@ class TestWhatIsSound:
         consequences = Consequences([Link(2, [0, 1], formula=ratio)], ENCODING)
         people = np.array([[6.0, 3.0, 2.0]] * 3)
         told = np.array([[5.0, 3.0, 2.0], [6.0, 0.0, 2.0], [6.0, 3.0, 1.0]])
-        states = consequences.after(told, people)
+        states = consequences.states_after(told, people)
         assert states[0].tolist() == [5.0, 3.0, 1.67]
         assert consequences.examined(states, people, *WIDE).sound.tolist() == [True, False, False]
 
@@ -192,7 +194,7 @@ class TestShort:
         for deviations, short in ((0.5, 0.0), [3.0, 8.0, -3.0]), ((0.0, 3.0), [3.0, 9.0, 0.0]):
             links = [Link(1, [0], [2.0], [deviations[0]]), Link(2, [1], [-1.0], [deviations[1]])]
             consequences = Consequences(links, ENCODING)
-            states = consequences.after(np.array([[3.0, 5.0, 0.0]]), people)
+            states = consequences.states_after(np.array([[3.0, 5.0, 0.0]]), people)
             assert states.tolist() == [[3.0, 9.0, -4.0]]
             assert consequences.examined(states, people, *WIDE).short.tolist() == [short]
 
@@ -200,8 +202,8 @@ class TestShort:
         """Of k features with deviations of 0.5 that vary by themselves the sum varies by 0.5 sqrt(k)."""
         consequences = Consequences([Link(1, [0], [2.0], [0.5]), Link(2, [0], [-2.0], [0.5])], ENCODING)
         people, more = np.array([[10.0, 50.0, 50.0]] * 2), 20.0
-        states = consequences.after(np.array([[10.0 + more, 50.0, 50.0], [10.0, 50.0, 40.0]]), people)
-        states[1] = consequences.after(np.array([[10.0 + more, 50.0, 0.0]]), people[:1])
+        states = consequences.states_after(np.array([[10.0 + more, 50.0, 50.0], [10.0, 50.0, 40.0]]), people)
+        states[1] = consequences.states_after(np.array([[10.0 + more, 50.0, 0.0]]), people[:1])
         short = consequences.examined(states, people, *WIDE).short
         assert short[0].tolist() == pytest.approx(
             [30.0, 90.0 - more * 0.5 / 2**0.5, 10.0 + more * 0.5 / 2**0.5], abs=0.06
@@ -212,7 +214,7 @@ class TestShort:
     def test_without_deviations_nothing_else_is_asked(self) -> None:
         consequences = Consequences([Link(1, [0], [2.0], [0.0])], ENCODING)
         people = np.array([[1.0, 5.0, 0.0]])
-        states = consequences.after(np.array([[3.0, 5.0, 0.0]]), people)
+        states = consequences.states_after(np.array([[3.0, 5.0, 0.0]]), people)
         assert consequences.examined(states, people, *WIDE).short is states
 
 

@@ -62,7 +62,7 @@ def one_by_one(trees, group, X):
 def walked(trees, group, X):
     total = np.full((group.max() + 1, len(X)), 0.5)
     with np.errstate(over="ignore"):
-        Walk.of(trees.roots, trees.nodes, trees.threshold, trees.value).add_leaves(X, group, total)
+        Walk.from_trees(trees.roots, trees.nodes, trees.threshold, trees.value).add_leaves(X, group, total)
     return total
 
 

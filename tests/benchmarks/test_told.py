@@ -21,7 +21,7 @@ def test_with_a_floor_and_an_end_nothing_breaks_and_nothing_is_below() -> None:
 
 
 def test_more_is_done_of_each_change_and_of_all_up_to_the_told_end() -> None:
-    free = Ranges.between(np.zeros(3), np.ones(3))
+    free = Ranges.from_bounds(np.zeros(3), np.ones(3))
     space = scaled_space(np.arange(3), ("any", "any", "none"), ranges=free)
     own, target = np.array([0.5, 0.5, 0.5]), np.array([0.7, 0.4, 0.5])
     rows = np.array(list(further(space, own, target, {0: 0.8})))

@@ -22,7 +22,7 @@ PROGRAMS = {
     "loan": build_program(shards=2),
     "credit": build_program("credit", window={"time": "PT1H"}, decisions="external", shards=5),
 }
-INPUTS: dict[str, type[Struct]] = {TOPICS.of(kind): kind.structs[0] for kind in kinds if kind.flow == "input"}
+INPUTS: dict[str, type[Struct]] = {TOPICS.topic_of(kind): kind.structs[0] for kind in kinds if kind.flow == "input"}
 EVENTS: Sequence[Struct] = (
     Application("loan", "a", PERSON, "person"),
     Application("credit", "a", PERSON),

@@ -40,7 +40,7 @@ from onward.testing.pipeline import START_MS, Run, no_clock
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3
 HOUR_MS = 3_600_000
-KINDS = {TOPICS.of(kind): kind for kind in kinds.of("input")}
+KINDS = {TOPICS.topic_of(kind): kind for kind in kinds.of_flow("input")}
 
 # --- inputs ---------------------------------------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ def picks(name: str, drawn: Drawn, random: Random, artefacts: dict[str, Any]) ->
     restored.restore(learner.state())
     for step in range(half, batch.number):
         coin = np.random.default_rng(random.getrandbits(32))
-        own = Exploration(restored, 0.3).select(batch.of(step), 1, partial(np.random.default_rng, step), coin)
+        own = Exploration(restored, 0.3).select(batch.options_of(step), 1, partial(np.random.default_rng, step), coin)
         found.append(own[0] if own else None)
         teach(restored, step, found[-1], random)
     return found

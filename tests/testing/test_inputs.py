@@ -29,7 +29,7 @@ PROGRAMS: Mapping[type, Mapping[str, Any]] = {
 ABOUT_A_CASE = {
     type(event): event
     for event in reversed(EXAMPLES)
-    if kinds.by_struct[type(event)] in kinds.of("input") and kinds.by_struct[type(event)].about == "case"
+    if kinds.by_struct[type(event)] in kinds.of_flow("input") and kinds.by_struct[type(event)].about == "case"
 }
 """The first example of each input about a case."""
 

@@ -160,13 +160,13 @@ class IgnoresConstraints(OneFeature):
 class LooksAtOthers(OneFeature):
     def propose(self, people):
         found = super().propose(people)
-        return found.at(self._score(found.targets) >= np.median(self._score(people))) if len(people) > 1 else found
+        return found.subset(self._score(found.targets) >= np.median(self._score(people))) if len(people) > 1 else found
 
 
 class IsOutOfOrder(OneFeature):
     def propose(self, people):
         found = super().propose(people)
-        return found.at(np.arange(len(found.arm))[::-1])
+        return found.subset(np.arange(len(found.arm))[::-1])
 
 
 class HasAReasonForEverybody(OneFeature):

@@ -89,12 +89,12 @@ class AimedSearch:
             measured = measured.beside(more)
             without_harm(measured, measured.first(len(people)), block.unchanged)
         chosen, near, _ = offered(measured, measured.first(len(people)), self._dearest)
-        arms = sets.arms(self.steps(measured.at(chosen))) + near * len(sets.rows)
+        arms = sets.arms(self.steps(measured.subset(chosen))) + near * len(sets.rows)
         # Large sets share arms: the best of each counts.
         _, first = np.unique(measured.owner[chosen] * (2 * len(sets.rows)) + arms, return_index=True)
         first.sort()
-        best = measured.at(chosen[first])
-        return Proposals.of(missed.numbers[best.owner], arms[first], self.rows(people, best))
+        best = measured.subset(chosen[first])
+        return Proposals.from_targets(missed.numbers[best.owner], arms[first], self.rows(people, best))
 
     def targets(self, people: Array) -> Targets:
         """The targets of people (n, D) that were measured, also those that are no options."""
@@ -124,16 +124,16 @@ class AimedSearch:
         alone[0][:, 0], alone[1][:, 0] = feature, steps
         measured = self._measured(block, owner, *alone, whole=True)
         chosen, starts = useful(measured, measured.first(count), features)
-        moves = base = measured.at(chosen)
+        moves = base = measured.subset(chosen)
         unchanged = block.unchanged, log_odds(self._judge.score(block.people))
         need = log_odds(np.array([self._judge.goal.required])).item()
         for size in range(2, self._most_changes + 1):
             pairs = _effects(base), base.first(count), _effects(moves), starts
             changes = Changes(*promising(*pairs, unchanged, self._objective.nu, need, features))
             more = self._measured(
-                block, *self._new(measured.at(EMPTY), changes, count), whole=size < self._most_changes
+                block, *self._new(measured.subset(EMPTY), changes, count), whole=size < self._most_changes
             )
-            measured, base = measured.beside(more), more.at(_best_values(more))
+            measured, base = measured.beside(more), more.subset(_best_values(more))
         for _ in range(ROUNDS):
             first = measured.first(count)
             changes = varied(measured, first, self._grid.is_number, *block.limits, REFINEMENTS)

@@ -72,7 +72,7 @@ class CheapestSearch:
             limits = map(StepLimits._make, zip(*self.grid.limits(block), strict=True))
             searched = list(map(self._searched_limits, block, limits))
             searches = list(map(self._search, block, searched, self._judge.score(block).tolist()))
-            yield from in_lockstep(searches, partial(self.measured, block, missed.of(slice(start, start + size))))
+            yield from in_lockstep(searches, partial(self.measured, block, missed.subset(slice(start, start + size))))
 
     def is_exhaustive(self, limits: StepLimits) -> bool:
         """Whether all targets of a person of these limits are scored."""
@@ -91,7 +91,7 @@ class CheapestSearch:
             return targets
         yield from targets.add(single_moves(list(map(_moves, limits.fewest.tolist(), limits.most.tolist()))))
         single, steps = targets.all, targets.steps
-        effects = SingleMoveEffects.of(steps, single.score, single.cost, score, self._judge.goal.required)
+        effects = SingleMoveEffects.from_moves(steps, single.score, single.cost, score, self._judge.goal.required)
         for size in (size for size in MOVES_BY_SIZE if size <= self._most_changes):
             if size > 2 and len(targets.undominated()) >= ENOUGH:
                 break

@@ -43,7 +43,9 @@ class SingleMoveEffects(NamedTuple):
     missing: float
 
     @classmethod
-    def of(cls, moves: Steps, score: Array, cost: Array, person_score: float, required: float) -> SingleMoveEffects:
+    def from_moves(
+        cls, moves: Steps, score: Array, cost: Array, person_score: float, required: float
+    ) -> SingleMoveEffects:
         """The effects of single moves, (R, M) by feature, with their scores and costs (R,)."""
         feature = (moves != 0).argmax(axis=1)
         counts = np.bincount(feature, minlength=moves.shape[1])

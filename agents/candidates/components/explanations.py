@@ -184,7 +184,7 @@ def _helping(unserved: Unserved, miss: _Miss) -> str:
         grid.features[miss.feature],
         *(grid.raw(row)[miss.feature].item() for row in (person, target[0])),
     )
-    if not len(unserved.options(kind.of(space, feature, own, value))):
+    if not len(unserved.options(kind.relaxed_space(space, feature, own, value))):
         return ""
     return f"it would help if {space.feature_names[feature]} {kind.words(space, feature, own, value)}"
 

@@ -69,7 +69,7 @@ class FollowedBoxes(NamedTuple):
                 chosen = moved[:, feature]
                 targets[chosen, :, boxes.columns[feature]] = values[grids[chosen], feature]
             people, targets = np.repeat(people, places, axis=0), targets.reshape(-1, targets.shape[2])
-            states = self.consequences.after(targets, people).reshape(len(grids), places, -1)
+            states = self.consequences.states_after(targets, people).reshape(len(grids), places, -1)
             for feature in np.flatnonzero(follows.any(axis=0)).tolist():
                 chosen = follows[grids, feature]
                 values[grids[chosen], feature] = states[chosen][:, :, boxes.columns[feature]]
@@ -93,7 +93,7 @@ class FollowedBoxes(NamedTuple):
         for feature in self.consequences.followers.tolist():
             if not self.acted[boxes.owner[grid], feature]:
                 rows[:, boxes.columns[feature]] = person[boxes.columns[feature]]
-        states = self.consequences.after(rows, np.repeat(person[np.newaxis], len(rows), axis=0))
+        states = self.consequences.states_after(rows, np.repeat(person[np.newaxis], len(rows), axis=0))
         none, one = np.full((len(states), 1), -1), np.ones((len(states), 1), np.intp)
         column = boxes.columns[:1]
         return Boxes(states, column, states[:, column][:, :, np.newaxis], np.arange(len(states)), none, one)

@@ -73,7 +73,7 @@ class Grid:
         )
         mutable = np.array([space.mutable[feature] for feature in self.features], dtype=str)
         self.is_number: Mask = np.array(self._categories, dtype=np.intp) == 0
-        self._ranges = space.ranges.of(self.features)
+        self._ranges = space.ranges.subset(self.features)
         self._goes_down, self._goes_up = self.is_number & (mutable != "up"), self.is_number & (mutable != "down")
         self._movable_columns = np.flatnonzero(np.isin(space.feature_of, self.features))
         self._movable_starts: Indices = np.searchsorted(self._movable_columns, columns)
@@ -144,7 +144,7 @@ class Grid:
     def _followed(self, targets: Array, people: Array, owner: Indices | slice = slice(None)) -> Array:
         """The states in which people will be, who move features to those of their ``targets`` (R, D)."""
         consequences = self._space.consequences
-        return targets if consequences is None else consequences.after(targets, people[owner])
+        return targets if consequences is None else consequences.states_after(targets, people[owner])
 
 
 @compiled

@@ -46,7 +46,7 @@ class Missed(NamedTuple):
         least = None if floor is None else floor.least_odds(people)
         return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy(), least, floor)
 
-    def of(self, numbers: Indices | slice) -> Missed:
+    def subset(self, numbers: Indices | slice) -> Missed:
         """Those of some of the people: what is noted of them stands here, too."""
         return self._replace(numbers=self.numbers[numbers])
 

@@ -49,7 +49,7 @@ class RawChanges(NamedTuple):
     farthest: Array
 
     @classmethod
-    def of(cls, space: Space, people: Array, rows: Array) -> RawChanges:
+    def from_targets(cls, space: Space, people: Array, rows: Array) -> RawChanges:
         """What encoded targets (P, D) change of their people (P, D)."""
         features = np.arange(len(space.mutable))
         column = np.searchsorted(space.feature_of, features)

@@ -45,7 +45,7 @@ class PlanLevels(NamedTuple):
             rows[:, columns] = block[levels[:, m] - self.lattice.first[m], -1]
         return rows
 
-    def after(self, levels: Indices, order: Indices) -> Array:
+    def rows_after(self, levels: Indices, order: Indices) -> Array:
         """The encoded rows (k, D) after each step of a plan: its levels (M,), its steps in order, -1 after the last."""
         order, done = order[order >= 0], np.zeros(len(levels), np.intp)
         rows = np.repeat(self.person[np.newaxis], len(order), axis=0)

@@ -25,7 +25,7 @@ class Ranges(NamedTuple):
     ceiling: Array
 
     @classmethod
-    def between(cls, lowest: Array, highest: Array) -> Ranges:
+    def from_bounds(cls, lowest: Array, highest: Array) -> Ranges:
         """Bounds (F,) that nothing could widen, and changes of any size."""
         free = np.full(len(lowest), np.inf)
         return cls(lowest, highest, free, free, lowest, highest)
@@ -42,7 +42,7 @@ class Ranges(NamedTuple):
         fall, rise = (np.minimum(room, largest).clip(min=0.0) for room in (own - self.lowest, self.highest - own))
         return fall, rise
 
-    def of(self, features: list[int]) -> Ranges:
+    def subset(self, features: list[int]) -> Ranges:
         """The rules of some of the features."""
         return Ranges._make(field[features] for field in self)
 

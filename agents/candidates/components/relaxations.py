@@ -29,7 +29,7 @@ class Relaxation(ABC):
         """The space in which this rule of every feature gives way, as far as makes sense."""
 
     @abstractmethod
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
+    def relaxed_space(self, space: Space, feature: int, own: float, value: float) -> Space:
         """The space in which this rule of one feature gives way just as far as the raw ``value`` needs."""
 
     @abstractmethod
@@ -48,7 +48,7 @@ class OtherDirection(Relaxation):
         """Every direction."""
         return space._replace(mutable=tuple("any" if rule in OTHER else rule for rule in space.mutable))
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
+    def relaxed_space(self, space: Space, feature: int, own: float, value: float) -> Space:
         """Both directions of one feature."""
         return space._replace(mutable=(*space.mutable[:feature], "any", *space.mutable[feature + 1 :]))
 
@@ -64,7 +64,7 @@ class WiderBounds(Relaxation):
         """The farthest bounds that make sense."""
         return space._replace(ranges=space.ranges._replace(lowest=space.ranges.floor, highest=space.ranges.ceiling))
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
+    def relaxed_space(self, space: Space, feature: int, own: float, value: float) -> Space:
         """One bound."""
         bound = "highest" if value > own else "lowest"
         return space._replace(ranges=space.ranges.replaced(bound, feature, value))
@@ -86,7 +86,7 @@ class LargerChange(Relaxation):
         free = np.full_like(ranges.largest_change, np.inf)
         return space._replace(ranges=ranges._replace(largest_change=free, largest_share=share))
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
+    def relaxed_space(self, space: Space, feature: int, own: float, value: float) -> Space:
         """One feature's largest change; a share is rounded up to whole per cents."""
         ranges = space.ranges
         if math.isinf(ranges.largest_share[feature]):
@@ -115,7 +115,7 @@ class FinerStep(Relaxation):
         parts = np.where(self.divided(space), self.divisor, 1)
         return space._replace(smallest_change=space.smallest_change / parts)
 
-    def of(self, space: Space, feature: int, own: float, value: float) -> Space:
+    def relaxed_space(self, space: Space, feature: int, own: float, value: float) -> Space:
         """The finer step of one feature."""
         steps = space.smallest_change.copy()
         steps[feature] /= self.divisor

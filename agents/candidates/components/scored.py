@@ -26,9 +26,9 @@ class MeasuredTargets(NamedTuple):
     reached: Mask
     valid: Mask
 
-    def at(self, which: slice) -> MeasuredTargets:
+    def subset(self, rows: slice) -> MeasuredTargets:
         """Some of the targets."""
-        return MeasuredTargets._make([field[which] for field in self])
+        return MeasuredTargets._make([field[rows] for field in self])
 
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def in_lockstep(searches: Sequence[Asking[T]], measure: Callable[[Indices, Steps
         measured = measure(np.repeat(list(lengths), list(lengths.values())), np.concatenate(list(asked.values())))
         start = 0
         for number, length in lengths.items():
-            resume(number, measured.at(slice(start, start + length)))
+            resume(number, measured.subset(slice(start, start + length)))
             start += length
     return [results[number] for number in range(len(searches))]
 

@@ -46,14 +46,14 @@ class Targets(NamedTuple):
     near: Array
     accepted: Mask
 
-    def at(self, which: Indices | Mask) -> Targets:
+    def subset(self, rows: Indices | Mask) -> Targets:
         """Some of the targets."""
-        return Targets._make([field[which] for field in self])
+        return Targets._make([field[rows] for field in self])
 
     def beside(self, other: Targets) -> Targets:
         """These and others: of each person first these."""
         both = Targets._make([np.concatenate(fields) for fields in zip(self, other, strict=True)])
-        return both.at(np.argsort(both.owner, kind="stable"))
+        return both.subset(np.argsort(both.owner, kind="stable"))
 
     def first(self, people: int) -> Indices:
         """Where the targets of each of so many people begin, and where the last ones end, (n + 1,)."""

@@ -53,7 +53,7 @@ class Task(NamedTuple):
         people, missing, gain, sign, room, required = self
         return Task(people[rows], missing[rows], gain, sign, room[rows], required[rows])
 
-    def within(self, allowed: Mask) -> Task:
+    def restricted_to(self, allowed: Mask) -> Task:
         """The same with changes of ``allowed`` (n, D) features only."""
         return self._replace(room=np.where(allowed, self.room, 0.0))
 

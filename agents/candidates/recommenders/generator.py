@@ -98,7 +98,7 @@ class MaximalSuccessGenerator(Search):
                 task.only(within),
                 most[within],
             )
-            steps = whole_steps(task.within(free > 0), recommender, self._size, free)
+            steps = whole_steps(task.restricted_to(free > 0), recommender, self._size, free)
             parts.append((rows, steps * task.sign.astype(np.int64)))
             changes //= 2
             allowed = _largest(task.gain * steps * self._size, changes)
@@ -109,7 +109,7 @@ class MaximalSuccessGenerator(Search):
         # Of the options of one arm the first counts: the one that was free to change more.
         _, first = np.unique(np.stack([owner[good], arm[good]]), axis=1, return_index=True)
         keep = np.flatnonzero(good)[first]
-        return Proposals.of(owner[keep], arm[keep], points[keep])
+        return Proposals.from_targets(owner[keep], arm[keep], points[keep])
 
     def _task(self, people: Array, score: LinearScore, required: float) -> tuple[Task, Steps]:
         """The task of the people by movable feature, and the most helpful steps of each, (n, M)."""

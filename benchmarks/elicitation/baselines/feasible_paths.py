@@ -80,4 +80,4 @@ class FeasiblePaths:
     def _cost(self, person: Person, levels: Indices, weights: Array) -> float:
         """What the steps to a target cost under weights, in the order that is expected to cost least."""
         order = person.cheapest_order(levels, self._weights)
-        return float(person.costs_of(levels[np.newaxis], order).under(weights[np.newaxis])[0, 0])
+        return float(person.costs_of(levels[np.newaxis], order).totals(weights[np.newaxis])[0, 0])

@@ -31,7 +31,7 @@ class ModelHandler(Handler):
         for work in works.values():
             work.before_change(program, fold)
         old = fold.state.model(program)
-        new = fold.state.models[program.name] = CurrentModel.of(program, fold.view.models[entry.position])
+        new = fold.state.models[program.name] = CurrentModel.from_bundle(program, fold.view.models[entry.position])
         fold.effects.models.add(program.name)
         fold.count("models", program.name)
         for work in works.values():

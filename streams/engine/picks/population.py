@@ -86,11 +86,15 @@ def with_learned_costs(batch: OptionBatch, indices: Sequence[int]) -> OptionBatc
     samples = batch.samples
     if samples is None or not samples.is_learned:
         return batch
-    learned, cost, execution = samples.at(np.array(indices, dtype=np.intp)), batch.cost.copy(), batch.execution.copy()
+    learned, cost, execution = (
+        samples.subset(np.array(indices, dtype=np.intp)),
+        batch.cost.copy(),
+        batch.execution.copy(),
+    )
     cost[indices], execution[indices] = samples.cost.mean(learned.costs), learned.execution.mean(axis=1)
     return batch._replace(cost=cost, execution=execution)
 
 
 def satisfaction_of(batch: OptionBatch, indices: Sequence[int], program: Program) -> ServedShares | None:
     """The people whom the options at these indices of a batch satisfy, as a set; None where costs are known."""
-    return None if batch.samples is None else batch.samples.at(np.array(indices)).served(program.satisfied)
+    return None if batch.samples is None else batch.samples.subset(np.array(indices)).served(program.satisfied)

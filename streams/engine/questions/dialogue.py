@@ -95,9 +95,9 @@ class Dialogue:
         """
         return float(objective.cost.of_targets(self._plans.targets, self._person).min())
 
-    def after(self, answers: Sequence[int]) -> Belief:
+    def belief_after(self, answers: Sequence[int]) -> Belief:
         """The belief after these answers. Raise ``ValueError`` where one of them was not offered."""
-        return self._interview.after(answers)
+        return self._interview.belief_after(answers)
 
     def course(self, answers: Sequence[int]) -> Iterator[Belief]:
         """The beliefs after none, one, ... of these answers, which may grow meanwhile."""
@@ -126,7 +126,7 @@ class Dialogue:
 
     def regrets(self, belief: Belief) -> Array:
         """The regret of telling n options, and after the pick of each: ``ElicitedAnswers.regrets``, (1 + n,)."""
-        costs, plans = self._pool.costs.under(belief.weights), self._plans_to_tell(belief)
+        costs, plans = self._pool.costs.totals(belief.weights), self._plans_to_tell(belief)
         after = regrets_after_picks(costs, self._pool.losses(costs), plans, belief.probability, self._response)
         return np.concatenate([[belief.regret], after])
 
@@ -139,7 +139,7 @@ class Dialogue:
         return self._selected(belief, self._plans_to_tell(belief))
 
     def _plans_to_tell(self, belief: Belief) -> list[int]:
-        losses = self._pool.losses(self._pool.costs.under(belief.weights)).copy()
+        losses = self._pool.losses(self._pool.costs.totals(belief.weights)).copy()
         losses[sorted(belief.refused - {belief.recommended})] = np.inf
         most, tolerance = self._model.program.spec.policy.options, self._elicitation.tolerance
         return option_set(losses, belief.probability, self._arm, belief.recommended, most, tolerance)
@@ -200,13 +200,13 @@ def _key(program: Program, person: Array) -> list[int]:
 def _steps(plans: PersonPlans, plan: int) -> PlanSteps:
     order = plans.found.order[plan]
     order = order[order >= 0]
-    return PlanSteps(plans.levels.lattice.features[order], plans.after(plan), np.zeros(len(order)))
+    return PlanSteps(plans.levels.lattice.features[order], plans.rows_after(plan), np.zeros(len(order)))
 
 
 def _expected(
     pool: Pool[Array], objective: Objective, belief: Belief, plans: Sequence[int]
 ) -> list[tuple[float, float]]:
     """The expected costs of plans for a person after their answers, and the probabilities that they carry them out."""
-    costs = pool.costs.only(plans).under(belief.weights)
+    costs = pool.costs.only(plans).totals(belief.weights)
     execution = np.exp(-objective.nu * costs) @ belief.probability
     return [(cost.item(), share.item()) for cost, share in zip(costs @ belief.probability, execution, strict=True)]

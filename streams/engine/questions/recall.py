@@ -32,7 +32,7 @@ def recall(model: CurrentModel, assessment: Assessment, asked: QuestionLog) -> t
         if dialogue.shown(belief) != asked.questions[place]:
             asked = replace(asked, earlier=len(asked.answers))
             dialogue = _dialogue(model, assessment, asked)
-            return dialogue, dialogue.after(()), asked
+            return dialogue, dialogue.belief_after(()), asked
         answers.append(asked.answers[place])
         belief = next(course)
     return dialogue, belief, asked

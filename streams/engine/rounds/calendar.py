@@ -24,7 +24,7 @@ class Calendar:
     period_ms: int
 
     @classmethod
-    def of(cls, capacity: Capacity) -> Self | None:
+    def from_capacity(cls, capacity: Capacity) -> Self | None:
         """The calendar of a program; None where events announce its rounds."""
         if capacity.round is None:
             return None

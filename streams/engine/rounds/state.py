@@ -195,7 +195,7 @@ class ProgramRounds(UnfinishedState, array_like=True):
     def _put_under(self, program: Program) -> None:
         capacity = program.spec.capacity
         assert capacity is not None, "a program with rounds has a capacity"
-        self.program, self.capacity, self.calendar = program, capacity, Calendar.of(capacity)
+        self.program, self.capacity, self.calendar = program, capacity, Calendar.from_capacity(capacity)
 
     # --- the round that an application belongs to ------------------------------------------------------------------
 

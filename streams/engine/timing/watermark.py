@@ -29,9 +29,10 @@ Move = tuple[TopicPartition, int | None]
 
 def required_topics(topics: Topics) -> Mapping[WatermarkName, frozenset[str]]:
     """The input topics that each watermark waits for."""
-    inputs = kinds.of("input")
+    inputs = kinds.of_flow("input")
     return {
-        name: frozenset(topics.of(kind) for kind in inputs if name in kind.clocks) for name in get_args(WatermarkName)
+        name: frozenset(topics.topic_of(kind) for kind in inputs if name in kind.clocks)
+        for name in get_args(WatermarkName)
     }
 
 
@@ -93,7 +94,7 @@ class Watermarks:
         """Keep an event time that was too far ahead for the partition's clock, if it is the latest."""
         self.ahead_ms[source] = max(time_ms, self.ahead_ms.get(source, time_ms))
 
-    def after(self, moves: Iterable[Move]) -> Mapping[WatermarkName, int | None]:
+    def values_after(self, moves: Iterable[Move]) -> Mapping[WatermarkName, int | None]:
         """The watermarks once these moves are made, without making them."""
         moves = [move for move in moves if move[0].topic in self._waiting]
         if all(source in self.clocks for source, _ in moves):

@@ -292,7 +292,7 @@ def _baseline(
 
 def _check_scales(address: str, trained: Sequence[FeatureColumn], features: Sequence[Feature]) -> None:
     """Refuse bounds or levels that training did not have: the model would read every value as another."""
-    columns = {feature.name: FeatureColumn.of(feature) for feature in features}
+    columns = {feature.name: FeatureColumn.from_feature(feature) for feature in features}
     for column in trained:
         for name in ("bounds", "levels"):
             was, now = getattr(column, name), getattr(columns.get(column.name), name, UNSET)

@@ -85,7 +85,7 @@ class FeatureColumn(Struct, frozen=True, forbid_unknown_fields=True):
     levels: tuple[str, ...] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, feature: Feature) -> FeatureColumn:
+    def from_feature(cls, feature: Feature) -> FeatureColumn:
         """The column of a feature."""
         return cls(
             feature.name,

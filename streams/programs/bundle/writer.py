@@ -70,7 +70,7 @@ def write_bundle(
     """
     types, features = (
         {feature.name: feature.type for feature in spec.features},
-        tuple(map(FeatureColumn.of, spec.features)),
+        tuple(map(FeatureColumn.from_feature, spec.features)),
     )
     model, again = _model_files(folder, estimator, len(columns), retrains)
     contents: dict[str, bytes] = {}

@@ -186,7 +186,7 @@ def _asked(
     score, required = score_of_options(unsaved.score), unsaved.threshold
 
     def proposed(under: Score, margin: float) -> Proposals:
-        return unsaved.under(under, goal_of(spec, margin)).propose(people)
+        return unsaved.vetting_under(under, goal_of(spec, margin)).propose(people)
 
     def cheapest(proposals: Proposals) -> CheapestOptions:
         owner, targets = unsaved.best_options(proposals, people, 1)

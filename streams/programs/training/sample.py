@@ -35,13 +35,13 @@ class Sample(NamedTuple):
     targets: Floats
 
     @classmethod
-    def of(
+    def from_people(
         cls, spec: ProgramSpec, program: UnsavedProgram, measured: float | UnsetType, promise: Promise, rejected: Floats
     ) -> Sample:
         """That of the first of the ``rejected`` people (n, D), under a model with this ``measured`` margin."""
         people, margin = rejected[:PEOPLE], margin_of(spec, measured)
         robust = promise.robust(score_of_options(program.score))
-        proposals = program.under(robust, goal_of(spec, margin)).propose(people)
+        proposals = program.vetting_under(robust, goal_of(spec, margin)).propose(people)
         owner, targets = program.best_options(proposals, people, spec.policy.options)
         return cls(spec, program, margin, promise, people, proposals, owner, targets)
 

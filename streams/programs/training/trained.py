@@ -160,4 +160,4 @@ class Trained:
         """What the first rejected people would be told; None where nobody is rejected."""
         if not len(self.rejected):
             return None
-        return Sample.of(self.spec, self.program, self.margin.margin, self.promise, self.rejected)
+        return Sample.from_people(self.spec, self.program, self.margin.margin, self.promise, self.rejected)

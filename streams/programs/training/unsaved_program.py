@@ -40,7 +40,7 @@ class UnsavedProgram(NamedTuple):
     policy: Policy = Policy()
     retrains: Sequence[Score] = ()
 
-    def under(self, score: Score, goal: Goal) -> Vetting:
+    def vetting_under(self, score: Score, goal: Goal) -> Vetting:
         """The options of people whose scores are to reach a goal."""
         return vetting_of(self.policy, self.space, self.generator, self.objective, score, goal, self.retrains)
 

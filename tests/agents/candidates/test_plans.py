@@ -87,7 +87,7 @@ def test_each_step_changes_one_feature_by_no_more_than_its_largest_step(seed: in
     assert len(found.arm)
     assert GOAL.reached(score(found.targets)).all()
     for plan, target in enumerate(found.targets):
-        rows = np.concatenate([own[np.newaxis], found.after(plan)])
+        rows = np.concatenate([own[np.newaxis], found.rows_after(plan)])
         assert (rows[-1] == target).all()
         for before, after in pairwise(rows):
             [feature] = changed(before, after)
@@ -124,7 +124,7 @@ def test_options_of_a_sampled_cost_count_by_its_cap_where_a_sample_rules_them_ou
 def test_a_plan_of_the_pool_costs_what_its_steps_cost(seed: int, helps: Improvement | None) -> None:
     own, plans = person(seed), generator(seed, helps)
     found = plans.plans(own)
-    costs = plans.pool_of(found).costs.under(causal(seed).prior.means)
+    costs = plans.pool_of(found).costs.totals(causal(seed).prior.means)
     np.testing.assert_allclose(costs.mean(axis=1), found.cost)
     for plan, cost in enumerate(costs):
         np.testing.assert_allclose(_cost_of(own, found, plan, causal(seed)), cost)
@@ -132,7 +132,7 @@ def test_a_plan_of_the_pool_costs_what_its_steps_cost(seed: int, helps: Improvem
 
 def _cost_of(own: np.ndarray, found: PersonPlans, plan: int, cost: Causal) -> np.ndarray:
     steps, before = [], own
-    for after in found.after(plan):
+    for after in found.rows_after(plan):
         [feature] = changed(before, after)
         steps.append((feature, before, after))
         before = after
@@ -185,7 +185,7 @@ def test_targets_cost_what_the_steps_to_them_cost(seed: int) -> None:
     targets = Search(space(), Objective(L1()), score, GOAL).propose(own[np.newaxis]).points
     if not len(targets):
         return
-    found = costs_of_targets(space(), cost, own, targets).under(cost.prior.means).mean(axis=1)
+    found = costs_of_targets(space(), cost, own, targets).totals(cost.prior.means).mean(axis=1)
     steps = [cheapest_steps(space(), cost, own, target).cost.sum() for target in targets]
     np.testing.assert_allclose(found, np.array(steps) + cost.structure.stop)
 

@@ -205,7 +205,7 @@ def test_who_asks_again_and_again_is_never_told_a_score(kind: Any) -> None:
     ],
 )
 def test_names_the_smallest_relaxation_of_a_feature(rules: Any, step: float, words: str) -> None:
-    ranges = Ranges.between(np.zeros(1), np.ones(1))
+    ranges = Ranges.from_bounds(np.zeros(1), np.ones(1))
     ranges = ranges._replace(**{name: np.array([value]) for name, value in rules.items()})
     space = scaled_space(np.arange(1), ("up",), np.array([step]), None, ("income",), ranges=ranges)
     space = space._replace(units=("kEUR",))

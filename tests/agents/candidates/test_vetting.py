@@ -72,7 +72,7 @@ def island(X: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["search", "adapted", "plans", "instances"])
 def test_whatever_somebody_does_more_is_accepted_as_far_as_the_option_says(name: str) -> None:
-    random, free = np.random.default_rng(0), Ranges.between(np.zeros(3), np.ones(3))
+    random, free = np.random.default_rng(0), Ranges.from_bounds(np.zeros(3), np.ones(3))
     space = scaled_space(np.arange(3), ("any", "up", "any"), ranges=free._replace(largest_change=np.full(3, 0.6)))
     people, instances, goal = random.uniform(0.2, 0.5, (12, 3)), random.uniform(0.4, 0.9, (40, 3)), Threshold(0.5)
     instances = instances[island(instances) > 0.5]
@@ -106,7 +106,7 @@ class Known:
 
     def propose(self, people: np.ndarray) -> Proposals:
         own = np.arange(len(self.proposed))
-        return Proposals.of(np.zeros_like(own), own, self.proposed)
+        return Proposals.from_targets(np.zeros_like(own), own, self.proposed)
 
     def reaching(self, _person: np.ndarray) -> np.ndarray:
         return self.proposed if len(self.proposed) else self.missed
@@ -252,7 +252,7 @@ def test_no_value_between_a_target_and_its_end_is_rejected_by_a_model_of_trees(
     forest = Forest(RandomForestClassifier(5, random_state=seed).fit(X, labels), 2)
     low, scale, objective, goal = np.array([50.0, 10.0]), np.array([900.0, 30.0]), Objective(L1()), Threshold(0.5)
     space = scaled_space(np.arange(2), ("up", "down"), np.full(2, step))._replace(
-        low=low, scale=scale, digits=(digits, digits), ranges=Ranges.between(low, low + scale)
+        low=low, scale=scale, digits=(digits, digits), ranges=Ranges.from_bounds(low, low + scale)
     )
     generator = registry["search"].build(space, X[:1], objective).under(forest.score, goal, objective)
     splits = splits_of(forest, 2)

@@ -57,7 +57,7 @@ class Case:
 
     @property
     def costs(self) -> np.ndarray:
-        return self.pool.costs.under(self.weights)[:, 0]
+        return self.pool.costs.totals(self.weights)[:, 0]
 
 
 seeds = given(seed=st.integers(0, 2**32))
@@ -109,7 +109,7 @@ def test_the_first_question_has_the_largest_utility_under_the_prior(seed: int) -
         return
     random = np.random.default_rng(1)
     weights = case.prior.weights(np.repeat(np.arange(3), 4000), random.standard_normal((12_000, FEATURES)))
-    costs, even = case.pool.costs.under(weights), np.full(12_000, 1.0 / 12_000)
+    costs, even = case.pool.costs.totals(weights), np.full(12_000, 1.0 / 12_000)
     utility = {
         shown: expected_utility_of_selection(costs[list(shown)], even, Noiseless())
         for shown in combinations(range(PLANS), 2)
@@ -123,7 +123,7 @@ def test_the_first_question_has_the_largest_utility_under_the_prior(seed: int) -
 def test_answers_lead_to_the_person_s_cheapest_plan(seed: int) -> None:
     case = Case(seed)
     interview = case.interview(InterviewRules(questions=12, options=2, tolerance=0.0))
-    last = interview.after(case.answers(interview))
+    last = interview.belief_after(case.answers(interview))
     assert case.costs[last.recommended] <= case.costs.min() + max(1.0, 0.1 * case.costs.min())
 
 
@@ -135,9 +135,9 @@ def test_a_standing_follows_from_the_key_and_the_answers(seed: int, others: int)
     answers = case.answers(interview)
     again = case.interview(key=seed)
     for other in range(others):
-        case.interview(key=seed + 1 + other).after(answers[:0])
+        case.interview(key=seed + 1 + other).belief_after(answers[:0])
     for count, belief in enumerate(interview.course(answers)):
-        assert _bytes(again.after(answers[:count])) == _bytes(belief)
+        assert _bytes(again.belief_after(answers[:count])) == _bytes(belief)
 
 
 def _bytes(belief: questions.Belief) -> tuple[object, ...]:
@@ -158,7 +158,7 @@ def test_no_more_is_asked_when_the_expected_regret_is_tolerable(seed: int, toler
 def test_one_plan_is_recommended_without_a_question() -> None:
     case = Case(3)
     case.pool = Pool(case.pool.costs.only([4]), [None])
-    belief = case.interview().after([])
+    belief = case.interview().belief_after([])
     assert (belief.question, belief.recommended, belief.regret) == (None, 0, 0.0)
 
 
@@ -243,8 +243,8 @@ def test_a_plan_that_helps_less_counts_as_dearer(seed: int, response: Response) 
     case, plain = Case(seed), Case(seed)
     shortfall = np.random.default_rng(seed).exponential(4.0, PLANS)
     case.pool = case.pool._replace(shortfall=shortfall)
-    belief, by_cost = (one.interview(response=response).after([]) for one in (case, plain))
-    costs = case.pool.costs.under(by_cost.weights)
+    belief, by_cost = (one.interview(response=response).belief_after([]) for one in (case, plain))
+    costs = case.pool.costs.totals(by_cost.weights)
     expected = costs @ by_cost.probability + shortfall
     assert (belief.recommended, belief.loss) == (expected.argmin(), pytest.approx(expected.min()))
     least = (costs + shortfall[:, np.newaxis]).min(axis=0) @ by_cost.probability
@@ -264,7 +264,7 @@ def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after
     weights = random.exponential(3.0, (20, 6))
     plans = PlanCosts(np.eye(6), np.arange(6)[:, np.newaxis], cap=cap)
     pool: Pool[str] = Pool(plans, [None] * 6, random.exponential(2.0, 6))
-    losses = pool.losses(plans.under(weights))
+    losses = pool.losses(plans.totals(weights))
 
     def after(question: tuple[int, ...]) -> float:
         """The expected loss by the posterior of each answer, with how probable the answer is."""
@@ -273,25 +273,25 @@ def test_the_most_informative_question_is_the_best_of_all_by_what_is_known_after
             answer, person = GivenAnswer(plans.only(question), picked), Particles(Kinds(weights), response, key=[0])
             if answer.teaches:
                 person.update(answer)
-                costs = answer.offered.under(weights)
+                costs = answer.offered.totals(weights)
                 some = np.where((costs < cap).any(axis=0), 1.0 - UNSURE, UNSURE) if math.isfinite(cap) else np.ones(20)
                 likelihood = 1.0 - some if picked is None else some * response.probability(costs)[picked]
                 total += likelihood.mean() * (losses @ person.probability).min()
         return float(total)
 
-    question, expected = most_informative_set(pool, plans.under(weights), np.full(20, 0.05), response, 2)
+    question, expected = most_informative_set(pool, plans.totals(weights), np.full(20, 0.05), response, 2)
     each = [after(pair) for pair in combinations(range(6), 2)]
     assert expected == pytest.approx(min(each))
     assert after(question) == pytest.approx(min(each))
-    three, fewer = most_informative_set(pool, plans.under(weights), np.full(20, 0.05), response, 3)
+    three, fewer = most_informative_set(pool, plans.totals(weights), np.full(20, 0.05), response, 3)
     assert set(question) < set(three)
     assert after(three) == pytest.approx(fewer)
 
 
 def test_no_answer_counts_as_asked() -> None:
     interview = Case(3).interview(EAGER._replace(questions=1))
-    assert interview.after([]).question is not None
-    assert interview.after([NO_ANSWER]).question is None
+    assert interview.belief_after([]).question is not None
+    assert interview.belief_after([NO_ANSWER]).question is None
 
 
 @quickly
@@ -344,14 +344,14 @@ def test_an_answer_is_expected_to_lower_cost_and_regret(seed: int, kind: type[Re
     case, response = Case(seed), kind()
     prior = Samples(np.random.default_rng(seed).uniform(1.0, 20.0, (40, FEATURES)))
     interview = Interview(lambda _: case.pool, "start", prior, response, [1], EAGER)
-    before = interview.after([])
+    before = interview.belief_after([])
     if before.question is None:
         return
-    picked = response.probability(case.pool.costs.only(before.question).under(prior.rows)) @ prior.mass
-    after = [interview.after([answer]) for answer in range(len(picked))]
+    picked = response.probability(case.pool.costs.only(before.question).totals(prior.rows)) @ prior.mass
+    after = [interview.belief_after([answer]) for answer in range(len(picked))]
     assert picked @ [belief.loss for belief in after] <= before.loss * (1.0 + 1e-9)
     assert picked @ [belief.regret for belief in after] <= before.regret + 1e-9 * before.loss
-    costs = case.pool.costs.under(after[0].weights) @ after[0].probability
+    costs = case.pool.costs.totals(after[0].weights) @ after[0].probability
     assert costs[after[0].recommended] == pytest.approx(costs.min())
 
 
@@ -370,7 +370,7 @@ def test_no_question_is_asked_twice_of_people_who_remember(seed: int) -> None:
 )
 def test_an_answer_that_fits_no_question_is_refused(answers: list[int], line: str) -> None:
     with pytest.raises(ValueError, match=line):
-        Case(3).interview().after(answers)
+        Case(3).interview().belief_after(answers)
 
 
 @pytest.mark.parametrize("response", [Noiseless(), LogisticResponse()])

@@ -34,7 +34,7 @@ def options_of(seed: int, samples: int = 40) -> Options:
     batch = Objective(cost, NU).options(
         person, np.zeros(OPTIONS, dtype=np.intp), each, points, each, np.arange(FEATURES)
     )
-    return batch.of(0)
+    return batch.options_of(0)
 
 
 def learner(name: str) -> Choice:

@@ -37,7 +37,7 @@ def exact(answers: list[GivenAnswer], response: Response) -> tuple[np.ndarray, n
     weights = np.column_stack([GRID, np.ones_like(GRID)])
     likelihood = np.ones_like(GRID)
     for answer in answers:
-        likelihood *= response.probability(answer.offered.under(weights))[answer.picked]
+        likelihood *= response.probability(answer.offered.totals(weights))[answer.picked]
     density = mixture.mass[:, np.newaxis] * np.exp(-0.5 * (GRID - mixture.means[:, :1]) ** 2) * likelihood
     density /= density.sum()
     return density.sum(axis=1), density.sum(axis=0)

@@ -146,7 +146,7 @@ def test_a_population_is_learned_from_its_picks() -> None:
     for _ in range(400):
         changed = np.array([np.isin(np.arange(features), random.permutation(features)[:1]) for _ in each])
         targets = np.where(changed, 0.75, 0.5)
-        cost = prior.under(preferences.shares)
+        cost = prior.with_shares(preferences.shares)
         costs = cost.costs(cost.shifts(targets, np.full((1, features), 0.5), each, nobody))
         lessons = served(costs, cost.editable, changed, 1.0).lessons
         person = random.random(features) < truth

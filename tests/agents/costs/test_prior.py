@@ -19,7 +19,7 @@ def test_answers_teach_which_features_people_would_change():
     random, truth = np.random.default_rng(1), np.array([0.85, 0.12, 0.12, 0.85, 0.12])
     reference, nobody = random.random((100, FEATURES)), np.zeros(PLANS, np.intp)
     believed = MixedCost(COLUMNS, reference, 300, 0)
-    real = MixedCost(COLUMNS, reference, 1000, 1).under(truth)
+    real = MixedCost(COLUMNS, reference, 1000, 1).with_shares(truth)
     preferences = believed.preferences()
     assert isinstance(preferences, Preferences)
     for number in range(PEOPLE):
@@ -29,7 +29,7 @@ def test_answers_teach_which_features_people_would_change():
         shifts = real.shifts(targets, person[np.newaxis], np.arange(PLANS), nobody)
         costs = np.minimum(real.costs(shifts)[:, random.integers(1000)], real.cap)
         pool: Pool[None] = Pool(sampled_plan_costs(believed, person, targets), [None] * PLANS)
-        prior, answers = SampledPrior(believed.under(preferences.shares)), list[int]()
+        prior, answers = SampledPrior(believed.with_shares(preferences.shares)), list[int]()
         interview = Interview(lambda _, pool=pool: pool, None, prior, Noiseless(), [number], InterviewRules())
         for belief in interview.course(answers):
             if belief.question is not None:

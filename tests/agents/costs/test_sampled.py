@@ -74,11 +74,11 @@ def test_the_cap_counts_where_an_option_costs_more() -> None:
 def test_the_samples_follow_what_is_learned_and_nothing_else_of_them_changes(share: float, other: float) -> None:
     cost = MixedCost(COLUMNS, REFERENCE, SAMPLES, 0)
     known = Preferences(np.where(MOVABLE, [share, other, 0.0, 0.5], 0.0))
-    learned = cost.under(known.shares)
+    learned = cost.with_shares(known.shares)
     assert learned.editable.mean(axis=0) == pytest.approx([share, other, 0.0, 0.5], abs=0.08)
     assert learned._draws is cost._draws
     # Where more people change a feature, those who did before do so still.
-    more = cost.under(Preferences(np.where(MOVABLE, [(1.0 + share) / 2, other, 0.0, 0.5], 0.0)).shares).editable
+    more = cost.with_shares(Preferences(np.where(MOVABLE, [(1.0 + share) / 2, other, 0.0, 0.5], 0.0)).shares).editable
     assert (more[:, 0] >= learned.editable[:, 0]).all()
     assert (more[:, 1:] == learned.editable[:, 1:]).all()
 

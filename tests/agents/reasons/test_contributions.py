@@ -73,7 +73,7 @@ def test_those_of_trees_are_shapley_values_of_their_sum(trees_of, seed):
     def total(X):
         return plain.score(X) if not trees.logistic else np.log(trees.score(X)) - np.log1p(-trees.score(X))
 
-    own = TreeContributions(trees, baseline, FEATURE_OF).of(np.array(people))
+    own = TreeContributions(trees, baseline, FEATURE_OF).contributions_of(np.array(people))
     expected = [shapley(total, person, baseline, FEATURE_OF) for person in people]
     assert own == pytest.approx(np.array(expected), abs=1e-9)
 
@@ -81,7 +81,7 @@ def test_those_of_trees_are_shapley_values_of_their_sum(trees_of, seed):
 def test_those_of_a_linear_score_are_shapley_values_of_its_log_odds():
     score = SimpleNamespace(weights=np.array([1.0, -2.0, 0.5, 3.0, 0.25, -1.5, 0.0]), bias=-0.3)
     baseline, *people = rows(6, 1)
-    own = LinearContributions(score, baseline, FEATURE_OF).of(np.array(people))
+    own = LinearContributions(score, baseline, FEATURE_OF).contributions_of(np.array(people))
     expected = [shapley(lambda X: X @ score.weights, person, baseline, FEATURE_OF) for person in people]
     assert own == pytest.approx(np.array(expected), abs=1e-12)
 
@@ -93,7 +93,7 @@ def curved(X):
 
 def test_where_few_features_part_all_their_coalitions_are_asked_about():
     baseline, *people = rows(6, 2)
-    own = SampledContributions(curved, baseline, FEATURE_OF).of(np.array(people))
+    own = SampledContributions(curved, baseline, FEATURE_OF).contributions_of(np.array(people))
     expected = [shapley(curved, person, baseline, FEATURE_OF) for person in people]
     assert own == pytest.approx(np.array(expected), abs=1e-12)
 
@@ -107,7 +107,7 @@ def test_sampled_ones_add_up_and_find_the_foremost_features(features):
     def score(X):
         return np.tanh(X @ weights + X[:, 0] * X[:, 1])
 
-    own = SampledContributions(score, baseline, feature_of).of(people)
+    own = SampledContributions(score, baseline, feature_of).contributions_of(people)
     assert own.sum(axis=1) == pytest.approx(score(people) - score(baseline[np.newaxis]), abs=1e-12)
     if features == 12:
         coalitions, estimate = sampling.all_coalitions(features)
@@ -125,7 +125,7 @@ def test_a_thousand_features_cost_no_more_than_some_thousand_rows():
 
     random = np.random.default_rng(5)
     baseline, person = random.random(features), random.random((1, features))
-    own = SampledContributions(score, baseline, np.arange(features)).of(person)
+    own = SampledContributions(score, baseline, np.arange(features)).contributions_of(person)
     assert own.sum() == pytest.approx(score(person)[0] - score(baseline[np.newaxis])[0], abs=1e-9)
     assert sum(asked) < 4 * sampling.MOST_ROWS
     assert max(asked) <= sampling.BLOCK_ROWS
@@ -141,11 +141,11 @@ def of_all_kinds(baseline):
 def test_a_persons_contributions_do_not_depend_on_the_others_and_the_baseline_has_none():
     baseline, *people = rows(30, 4)
     for contributions in of_all_kinds(baseline):
-        together = contributions.of(np.array(people))
-        alone = np.concatenate([contributions.of(person[np.newaxis]) for person in people])
+        together = contributions.contributions_of(np.array(people))
+        alone = np.concatenate([contributions.contributions_of(person[np.newaxis]) for person in people])
         assert together.tobytes() == alone.tobytes()
-        assert not contributions.of(baseline[np.newaxis]).any()
-        assert contributions.of(np.zeros((0, 7))).shape == (0, 5)
+        assert not contributions.contributions_of(baseline[np.newaxis]).any()
+        assert contributions.contributions_of(np.zeros((0, 7))).shape == (0, 5)
 
 
 def test_what_the_model_cannot_score_is_no_reason():
@@ -153,5 +153,5 @@ def test_what_the_model_cannot_score_is_no_reason():
         return np.where(X[:, 0] > 0.5, np.nan, X[:, 4])
 
     baseline, person = np.zeros(7), np.array([1.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0])
-    contributions = SampledContributions(score, baseline, FEATURE_OF).of(person[np.newaxis])
+    contributions = SampledContributions(score, baseline, FEATURE_OF).contributions_of(person[np.newaxis])
     assert principal_reasons(contributions, np.zeros(5, dtype=bool))[0].stated == ()

@@ -105,7 +105,7 @@ def told(help, execution, **fields):
 
 def test_a_half_holds_what_is_stated_against_what_is_true():
     easy = told(0.4, 0.5)
-    half = Half.of([[easy, told(0.6, 0.4)], [], [told(0.9, 1.0, stated_help=0.7)]])
+    half = Half.from_options([[easy, told(0.6, 0.4)], [], [told(0.9, 1.0, stated_help=0.7)]])
     assert (half.people, half.none) == (3, pytest.approx(1 / 3))
     assert half.helped == Pair(pytest.approx(0.75), pytest.approx(0.65))
     assert half.carried_out == Pair(pytest.approx(0.9), pytest.approx(0.75))
@@ -114,11 +114,11 @@ def test_a_half_holds_what_is_stated_against_what_is_true():
 
 
 def test_nothing_is_believed_where_nothing_is_stated():
-    half = Half.of([[told(0.4, 0.5, stated_help=None, interval=None)], []])
+    half = Half.from_options([[told(0.4, 0.5, stated_help=None, interval=None)], []])
     assert (half.helped, half.in_interval) == (Pair(None, 0.4), None)
     assert half.better_off == Pair(None, 0.1)
-    assert Half.of([]).better_off == Pair(None, None)
-    assert Half.of([[]]).better_off == Pair(0.0, 0.0)
+    assert Half.from_options([]).better_off == Pair(None, None)
+    assert Half.from_options([[]]).better_off == Pair(0.0, 0.0)
 
 
 def test_the_screen_and_the_line_have_both_and_the_plots_go_on_from_person_to_person(capsys):

@@ -106,7 +106,7 @@ def test_nobody_is_told_to_change_what_is_computed_and_costs_are_those_of_what_i
 
 def test_an_option_holds_where_the_truth_moves_less_by_a_deviation():
     made = program()
-    model = CurrentModel.of(made, made.bundle)
+    model = CurrentModel.from_bundle(made, made.bundle)
     random, links = np.random.default_rng(0), made.consequences
     raw = [
         {**PERSON, "income": income, "debts": debts, "ratio": debts / income}
@@ -121,9 +121,9 @@ def test_an_option_holds_where_the_truth_moves_less_by_a_deviation():
     assert len(targets) > 20
     for slope in (0.5, 0.4, 0.3):
         truth = build_program(choice="stages", **{**FOLLOWS, "effects": [{**EFFECT, "slope": slope}]}).consequences
-        assert made.approves(made.bundle.model.score(truth.after(told, own))).all()
+        assert made.approves(made.bundle.model.score(truth.states_after(told, own))).all()
     assert links is not None
-    assert np.array_equal(links.after(told, own), targets)
+    assert np.array_equal(links.states_after(told, own), targets)
 
 
 PAYS_OFF = {"from": "income", "to": "debts", "slope": -0.5, "deviation": 0.1}
@@ -142,11 +142,11 @@ def test_what_follows_stops_at_its_bounds_where_the_spec_says_so(objective):
             **{**FOLLOWS, "effects": effects},
         )
         rows = [{**PERSON, "income": float(income), "ratio": 4 / income} for income in range(5, 40)]
-        batch = propose(made, CurrentModel.of(made, made.bundle), made.codec.encode_many(rows))
+        batch = propose(made, CurrentModel.from_bundle(made, made.bundle), made.codec.encode_many(rows))
         whose = np.repeat(np.arange(batch.number), batch.last - batch.first)
         own, targets = batch.people[whose], batch.points[batch.point]
         told = made.stated_targets(own, targets)
-        assert np.array_equal(made.consequences.after(told, own), targets)
+        assert np.array_equal(made.consequences.states_after(told, own), targets)
         # Nobody is told the same twice.
         assert len(np.unique(np.column_stack([whose, told]), axis=0)) == len(told)
         found[at_bounds] = len(told)
@@ -169,14 +169,14 @@ def test_an_option_says_that_what_follows_ends_at_its_bound_and_asks_nothing_of_
 @pytest.mark.parametrize("size", [1, 2, 33])
 def test_people_get_the_same_options_in_blocks_of_any_size(size):
     made = program()
-    model = CurrentModel.of(made, made.bundle)
+    model = CurrentModel.from_bundle(made, made.bundle)
     rows = [{**PERSON, "income": float(income), "ratio": 4 / income} for income in range(5, 40)]
     people = made.codec.encode_many(rows)
     whole = propose(made, model, people)
     for start in range(0, len(people), size):
         part = propose(made, model, people[start : start + size])
         for row in range(part.number):
-            one, other = part.of(row), whole.of(start + row)
+            one, other = part.options_of(row), whole.options_of(start + row)
             assert one.arm.tolist() == other.arm.tolist()
             assert np.array_equal(one.targets, other.targets)
             assert np.array_equal(one.execution, other.execution)

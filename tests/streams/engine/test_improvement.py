@@ -87,7 +87,7 @@ def test_whoever_picks_the_recourse_says_how_probably_it_helps(tmp_path, options
     for option in answer.options:
         after = one.codec.encode_many([{**POOR, **{change.feature: change.target for change in option.changes}}])
         assert option.improvement_probability == pytest.approx(one.bundle.improvement(after, row)[0])
-    model = CurrentModel.of(one, one.bundle)
+    model = CurrentModel.from_bundle(one, one.bundle)
     assert (propose(one, model, row).outlook is None) == (options == 1)
 
 
@@ -119,7 +119,10 @@ def test_outcomes_are_learned_under_a_retrained_model_with_another_estimate(trai
     assert second.improvement.log_odds(point, point) != trained.bundle.improvement.log_odds(point, point)
 
     people, learner = trained.codec.encode_many([POOR]), trained.learner()
-    older, newer = (propose(trained, CurrentModel.of(trained, one), people).of(0) for one in (trained.bundle, second))
+    older, newer = (
+        propose(trained, CurrentModel.from_bundle(trained, one), people).options_of(0)
+        for one in (trained.bundle, second)
+    )
     pick = learner.choose(older, np.random.default_rng)
     learner.update(Pull(0, pick.arm, pick.execution, pick.context), 0.0)
     assert learner.state()["information"].any()

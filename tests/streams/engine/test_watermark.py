@@ -41,7 +41,7 @@ def test_what_they_will_be_is_what_they_become(before, coming):
     watermarks = Watermarks(REQUIRED)
     for move in before:
         watermarks.advance(*move)
-    foreseen = dict(watermarks.after(coming))
+    foreseen = dict(watermarks.values_after(coming))
     for move in coming:
         watermarks.advance(*move)
     assert watermarks.values_ms == foreseen

@@ -75,7 +75,7 @@ def options_of(program: Program) -> Any:
         rounds.begin(program)
         model = model_for(rounds, program.bundle, ROUND_SCORE)
     else:
-        model = CurrentModel.of(program, program.bundle)
+        model = CurrentModel.from_bundle(program, program.bundle)
     return propose(program, model, people)
 
 
@@ -146,7 +146,7 @@ def test_every_choice_picks_among_the_options_of_every_generator(choice: str, ob
         program = assembled(text, tmp_path, bias=BIAS, rows=ROWS)
         batch, learner = options_of(program), program.learner()
         for person in range(batch.number):
-            options = batch.of(person)
+            options = batch.options_of(person)
             picks = learner.select(options, 3, lambda: np.random.default_rng(0))
             assert bool(picks) == bool(options.number)
             assert {pick.arm for pick in picks} <= set(options.arm.tolist())

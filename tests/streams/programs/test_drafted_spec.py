@@ -120,7 +120,7 @@ def test_an_option_costs_at_most_three_times_the_first(served):
 def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_such(program, served):
     """The main change is the one without which an option helps least."""
     people = program.codec.encode_many([person.row for person in served])
-    batch, several = propose(program, CurrentModel.of(program, program.bundle), people), 0
+    batch, several = propose(program, CurrentModel.from_bundle(program, program.bundle), people), 0
     for number, person in enumerate(served):
         enough = ENOUGH * person.options[0].improvement_probability
         mains = {option: main_change(program, person.row, option) for option in person.options}
@@ -129,7 +129,7 @@ def test_options_differ_in_what_helps_most_and_nobody_has_fewer_than_there_are_s
             and all(option.improvement_probability >= enough for option in alike[1:])
             for alike in without_second_way(person.options)
         )
-        outlook = batch.of(number).outlook
+        outlook = batch.options_of(number).outlook
         every = {
             main
             for option, main in enumerate(outlook.effects.argmax(axis=1).tolist())

@@ -55,14 +55,14 @@ def test_a_program_suggests_the_ends_of_plans(folder: Path, cost: str) -> None:
 @pytest.mark.parametrize("cost", ["mixed", "causal"])
 def test_a_person_of_a_program_can_be_asked(folder: Path, cost: str) -> None:
     program = assemble(load_program_spec(spec_of(folder, cost)))
-    model = CurrentModel.of(program, program.bundle)
+    model = CurrentModel.from_bundle(program, program.bundle)
     generator, person = model.generator, _encoded(program)
     assert isinstance(generator, PlanGenerator)
     plans = generator.plans(person)
     pool = generator.pool_of(plans)
     prior, rules = prior_of(model.objective.cost), InterviewRules(tolerance=0.0)
     interview = Interview(lambda _: pool, person, prior, Noiseless(), [1], rules)
-    first = interview.after([])
+    first = interview.belief_after([])
     assert first.question is not None
     answers: list[int] = []
     for belief in interview.course(answers):
@@ -93,7 +93,7 @@ def test_plans_that_people_are_asked_about_help_unless_they_are_compared_by_cost
         assert isinstance(elicitation.recourse, Recourse)
         told[objective] = elicitation.recourse.options[0]
     program = assemble(load_program_spec(folder / f"improvement-{cost}.yaml"))
-    improvement = CurrentModel.of(program, program.bundle).objective.improvement
+    improvement = CurrentModel.from_bundle(program, program.bundle).objective.improvement
     assert improvement is not None
     helps = {
         name: improvement(_target(program, option.changes), _encoded(program)[np.newaxis]).item()

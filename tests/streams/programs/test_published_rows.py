@@ -72,7 +72,7 @@ def test_rows_that_many_have_and_rows_that_may_be_published_are(tmp_path, copies
     assert trained(tmp_path, text, copies) == 0
     program = assemble(load_program_spec(tmp_path / "spec.yaml"))
     assert program.bundle.manifest.measured.data.fewest_alike >= copies
-    model = CurrentModel.of(program, program.bundle)
+    model = CurrentModel.from_bundle(program, program.bundle)
     poor = program.codec.encode_many([{"region": "north", "income": 5.0, "debts": 9}])
     own = {row.tobytes() for row in program.codec.encode_many(program.instances)}
     proposals = model.generator.propose(poor)

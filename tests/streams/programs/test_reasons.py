@@ -38,7 +38,7 @@ def spec_of(folder, text="", **of_features):
 def stated(spec, features=POOR, model=MODEL):
     codec = FeatureCodec(spec)
     values = codec.read(msgspec.json.encode(features))
-    [reasons] = RejectionReasons(codec, model, TYPICAL).of([values], codec.encode_read([values]))
+    [reasons] = RejectionReasons(codec, model, TYPICAL).reasons_of([values], codec.encode_read([values]))
     return reasons
 
 

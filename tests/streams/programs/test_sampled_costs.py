@@ -65,14 +65,14 @@ def test_options_that_are_to_help_are_picked_among_samples_too(folder: Path) -> 
 
 def test_a_set_with_one_option_more_serves_no_fewer(folder: Path) -> None:
     program = assemble(load_program_spec(spec_of(folder, "objective: cost, choice: emc, cost: mixed, options: 10")))
-    batch = propose(program, CurrentModel.of(program, program.bundle), program.codec.encode_many([PERSON]))
-    options, learner = batch.of(0), program.learner()
+    batch = propose(program, CurrentModel.from_bundle(program, program.bundle), program.codec.encode_many([PERSON]))
+    options, learner = batch.options_of(0), program.learner()
     assert options.samples is not None
     satisfied = [0.0]
     for size in (1, 2, 3, 30):
         picks = learner.select(options, size, np.random.default_rng)
         chosen = np.array([int(options.arm.searchsorted(pick.arm)) for pick in picks])
-        found = options.samples.at(chosen).served(program.satisfied)
+        found = options.samples.subset(chosen).served(program.satisfied)
         assert found.suits.sum() <= 1.0 + 1e-12
         satisfied.append(found.satisfied)
     assert len(picks) == options.number

@@ -126,7 +126,7 @@ class _Rules(NamedTuple):
         retrains = [score_of_options(retrain.score) for retrain in self.samples.choosing]
         varied = self.unsaved._replace(policy=spec.policy, retrains=retrains)
         goal = goal_of(spec, margin_of(spec, self.margin))
-        vetting = varied.under(promise.robust(score_of_options(self.unsaved.score)), goal)
+        vetting = varied.vetting_under(promise.robust(score_of_options(self.unsaved.score)), goal)
         return offered_to(self.people, varied, vetting)
 
     def share(self, offered: Offered) -> float | None:

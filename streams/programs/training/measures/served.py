@@ -60,13 +60,13 @@ def _without_at_threshold(sample: Sample, without: Floats) -> float | None:
     if not sample.margin and isinstance(sample.promise, NoPromise):
         return None
     goal = goal_of(sample.spec, 0.0)
-    served = np.unique(sample.program.under(sample.program.score, goal).propose(without).people)
+    served = np.unique(sample.program.vetting_under(sample.program.score, goal).propose(without).people)
     return (len(without) - len(served)) / len(sample.people)
 
 
 def _share_served(sample: Sample, score: float) -> float:
     """The share of the people who have an option that exceeds a score."""
-    proposals = sample.program.under(sample.program.score, Threshold(score)).propose(sample.people)
+    proposals = sample.program.vetting_under(sample.program.score, Threshold(score)).propose(sample.people)
     return len(np.unique(proposals.people)) / len(sample.people)
 
 
@@ -81,11 +81,11 @@ def _lost_by_rule(sample: Sample, without: Floats) -> tuple[float | None, float 
     up_to_a_point: float | None = None
     below_floor: float | None = None
     if program.policy.overshoot == "refuse":
-        served = np.unique(limited.under(sample.robust, sample.goal).propose(without).people)
+        served = np.unique(limited.vetting_under(sample.robust, sample.goal).propose(without).people)
         up_to_a_point = len(served) / people
     if program.objective.floor is not None:
         free = limited._replace(objective=program.objective._replace(floor=None))
-        served = np.unique(free.under(sample.robust, sample.goal).propose(without).people)
+        served = np.unique(free.vetting_under(sample.robust, sample.goal).propose(without).people)
         below_floor = len(served) / people - (up_to_a_point or 0.0)
     return up_to_a_point, below_floor
 

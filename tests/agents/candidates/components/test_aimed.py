@@ -123,7 +123,7 @@ def test_no_change_of_an_option_is_left_out_without_loss() -> None:
 
 def test_targets_are_round_numbers_whatever_a_person_has() -> None:
     space = free()._replace(
-        smallest_change=np.array([0.05, 0.0, 0.0]), digits=(4, 4, 4), ranges=Ranges.between(np.zeros(3), np.ones(3))
+        smallest_change=np.array([0.05, 0.0, 0.0]), digits=(4, 4, 4), ranges=Ranges.from_bounds(np.zeros(3), np.ones(3))
     )
     person = np.array([0.1234, 0.2345, 0.0])
     points = search(space, Linear(4.0, 3.0, 2.0)).propose(person[np.newaxis]).points

@@ -65,7 +65,7 @@ class OwnTrees(Improvement):
 
 
 def _space(mutable: Sequence[Any] = ("up", "any", "any", "any", "down"), most: int | None = 3) -> Space:
-    ranges = Ranges.between(np.zeros(5), np.ones(5))._replace(largest_change=np.array([0.4, 1, np.inf, 1, 0.5]))
+    ranges = Ranges.from_bounds(np.zeros(5), np.ones(5))._replace(largest_change=np.array([0.4, 1, np.inf, 1, 0.5]))
     steps = np.array([0.05, 0.0, 0.0, 0.1, 0.05])
     return scaled_space(
         FEATURE_OF, mutable, steps, most, allowed=lambda rows: rows[:, 0] <= 1.2 - rows[:, 1] / 2, ranges=ranges
@@ -187,7 +187,7 @@ def test_a_value_and_a_score_on_a_threshold_are_below_it(dtype: type[Any], seed:
         rows = [[[*person[:m], v, *person[m + 1 :]] for v in range(person[m] + 1, 21)] for m in range(3)]
         accepted = [[row for row in own if votes(row) > 3] for own in rows]
         expected.append(sorted(own[0] for own in accepted if own))
-    generator = _one_change(forest.score, None, Ranges.between(np.zeros(3), np.ones(3)))
+    generator = _one_change(forest.score, None, Ranges.from_bounds(np.zeros(3), np.ones(3)))
     assert _targets(generator, people / 20, random.permutation(PEOPLE), cut) == expected
     assert any(expected)
 
@@ -223,7 +223,7 @@ def test_limits_that_meet_leave_one_step_or_none(helps: Improvement | None, seed
     random = np.random.default_rng(seed)
     people = np.stack([random.choice(each, PEOPLE) for each in ([11, 12], [5, 20], [3, 4, 5])], axis=1)
     has_room = np.stack([people[:, 0] < 12, people[:, 1] < 20, people[:, 2] > 3], axis=1)
-    ranges = Ranges.between(np.zeros(3), np.array([0.6, 1.0, 1.0]))._replace(
+    ranges = Ranges.from_bounds(np.zeros(3), np.array([0.6, 1.0, 1.0]))._replace(
         largest_change=np.array([0.5, 0.05, np.inf]), largest_share=np.array([np.inf, np.inf, 0.25])
     )
     one_more = [sorted((own + np.eye(3, dtype=int)[room]).tolist()) for own, room in zip(people, has_room, strict=True)]
@@ -241,7 +241,7 @@ def test_a_person_goes_as_far_as_whole_numbers_say(seed: int, step: int, rounded
     low, high, most = random.integers(0, 40), random.integers(60, 101), random.choice([step - 1, step, 2 * step, 100])
     near = [low, low + step - 1, low + step, 50, high - step, high - step + 1, high]
     people = random.choice(np.array(near).clip(low, high), PEOPLE)
-    ranges = Ranges.between(np.full(3, low / 100), np.full(3, high / 100))._replace(
+    ranges = Ranges.from_bounds(np.full(3, low / 100), np.full(3, high / 100))._replace(
         largest_change=np.full(3, most / 100)
     )
     space = scaled_space(np.arange(3), ("up", "down", "any"), np.full(3, step / 100), ranges=ranges)

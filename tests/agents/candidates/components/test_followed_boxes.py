@@ -30,7 +30,7 @@ LINKS = {
 
 def space_with(links: list[Link]) -> Space:
     consequences = Consequences(links, Encoding(np.arange(COLUMNS), LOW, SCALE, DIGITS))
-    ranges = Ranges.between(np.full(COLUMNS, -1000.0), np.full(COLUMNS, 1000.0))
+    ranges = Ranges.from_bounds(np.full(COLUMNS, -1000.0), np.full(COLUMNS, 1000.0))
     ranges = ranges._replace(lowest=np.zeros(COLUMNS), highest=np.full(COLUMNS, 100.0))
     return Space(
         *(np.arange(COLUMNS), LOW, SCALE, ("any",) * COLUMNS, np.zeros(COLUMNS), DIGITS, None),
@@ -48,20 +48,20 @@ def test_every_point_that_is_probed_is_a_state_in_which_the_person_may_be(links:
     assert consequences is not None
     told = PERSON.copy()
     told[[0, 1]] = 0.55, 0.6
-    target = consequences.after(told[np.newaxis], PERSON[np.newaxis])
+    target = consequences.states_after(told[np.newaxis], PERSON[np.newaxis])
 
     def rejected(boxes: Boxes) -> np.ndarray:
         asked.append(boxes.points(np.arange(boxes.first[-1])))
         return np.full(len(boxes.owner), -1)
 
-    option = RawChanges.of(space, PERSON[np.newaxis], target)
+    option = RawChanges.from_targets(space, PERSON[np.newaxis], target)
     assert np.flatnonzero(option.changed[0]).tolist() == [0, 1]
     assert more_is_accepted(option, rejected).all()
     assert not ends(option, rejected)
     points = np.concatenate(asked)
     people = np.repeat(PERSON[np.newaxis], len(points), axis=0)
     alone = np.where(np.arange(COLUMNS) < 2, points, people)
-    assert np.allclose(consequences.after(alone, people), points, atol=1e-12)
+    assert np.allclose(consequences.states_after(alone, people), points, atol=1e-12)
     assert len(np.unique(points[:, 0])) > 5
     assert len(np.unique(points[:, 1])) > 5
 
@@ -71,7 +71,7 @@ def test_the_end_is_where_what_follows_is_rejected(links: list[Link]) -> None:
     space = space_with(links)
     consequences = space.consequences
     assert consequences is not None
-    target = consequences.after(np.array([[0.5, *PERSON[1:]]]), PERSON[np.newaxis])
+    target = consequences.states_after(np.array([[0.5, *PERSON[1:]]]), PERSON[np.newaxis])
     child = consequences.followers[-1]
     most = np.abs(target[0, child] - PERSON[child]) + 0.08
 
@@ -83,11 +83,11 @@ def test_the_end_is_where_what_follows_is_rejected(links: list[Link]) -> None:
             found.append(hits[0] if len(hits) else -1)
         return np.array(found)
 
-    option = RawChanges.of(space, PERSON[np.newaxis], target)
+    option = RawChanges.from_targets(space, PERSON[np.newaxis], target)
     end = ends(option, rejected)
     values = np.arange(50, 101) / 100.0
     people = np.repeat(PERSON[np.newaxis], len(values), axis=0)
-    states = consequences.after(np.column_stack([values, people[:, 1:]]), people)
+    states = consequences.states_after(np.column_stack([values, people[:, 1:]]), people)
     bad = np.flatnonzero(np.abs(states[:, child] - PERSON[child]) > most)
     if len(bad):
         assert 50 <= end[0] < 100.0 * values[bad[0]]

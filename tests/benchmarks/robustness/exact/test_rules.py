@@ -21,7 +21,7 @@ def test_the_answer_is_the_cheapest_of_all_targets_on_the_grid(seed: int, p: flo
     random = np.random.default_rng(seed)
     mutable = (*random.choice(["any", "up", "down", "none"], 3, p=[0.4, 0.2, 0.2, 0.2]).tolist(), "any")
     most = np.append(random.choice([0.3, np.inf], 3), np.inf)
-    ranges = Ranges.between(np.zeros(4), np.ones(4))._replace(largest_change=most)
+    ranges = Ranges.from_bounds(np.zeros(4), np.ones(4))._replace(largest_change=most)
     space = scaled_space(np.array([0, 1, 2, 3, 3, 3]), mutable, np.array([0.1, 0.25, 0.2, 0.0]), ranges=ranges)
     person = np.concatenate([random.integers(0, 5, 3) * [0.1, 0.25, 0.2], np.eye(3)[random.integers(3)]])
     robust = RobustLinear(random.normal(0, 2, 6), -1.5, LpBall(0.2, p))

@@ -52,11 +52,11 @@ def counts(ledger: Path) -> dict[str, list[float]]:
 
 def lessons(program: Program, recourse: Recourse, features: Mapping[str, Any] = MIDDLING) -> list[np.ndarray]:
     """What each pick of a recourse before any other teaches, and last what none does: (2, F) each."""
-    batch = propose(program, CurrentModel.of(program, program.bundle), program.codec.encode_many([features]))
+    batch = propose(program, CurrentModel.from_bundle(program, program.bundle), program.codec.encode_many([features]))
     arms = [int(option.candidate) for option in recourse.options]
     assert batch.samples is not None
     chosen = np.array([int(batch.arm.searchsorted(arm)) for arm in arms])
-    served = batch.samples.at(chosen).served(program.satisfied)
+    served = batch.samples.subset(chosen).served(program.satisfied)
     assert [option.suits for option in recourse.options] == served.suits.tolist()
     assert recourse.satisfied == served.satisfied
     return [rounded(np.stack(lesson)) for lesson in served.lessons]
@@ -94,10 +94,10 @@ def test_what_was_learned_changes_who_the_next_options_are_for(tmp_path, option)
     program = story.run.programs["loan"]
     believed = Preferences(prior_shares(program.cost.columns.movable))
     believed.restore({name: np.array(found) for name, found in counts(ledger).items()})
-    batch = propose(program, CurrentModel.of(program, program.bundle), program.codec.encode_many([MIDDLING]))
+    batch = propose(program, CurrentModel.from_bundle(program, program.bundle), program.codec.encode_many([MIDDLING]))
     samples = batch.with_preferences(believed).samples
     chosen = np.array([int(batch.arm.searchsorted(int(option.candidate))) for option in after.options])
-    own = samples.at(chosen)
+    own = samples.subset(chosen)
     assert [each.cost for each in after.options] == pytest.approx(samples.cost.mean(own.costs).tolist())
     assert [each.execution_probability for each in after.options] == pytest.approx(own.execution.mean(axis=1).tolist())
     assert [each.learned_execution_probability for each in after.options] == pytest.approx(

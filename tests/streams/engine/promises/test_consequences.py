@@ -54,7 +54,7 @@ def short_states(program: Program, people: Array, targets: Array) -> Array:
     effects = [{**EFFECT, "slope": EFFECT["slope"] - EFFECT["deviation"]}]
     truth = build_program(**{**FOLLOWS, "effects": effects}).consequences
     assert truth is not None
-    return truth.after(program.stated_targets(people, targets), people)
+    return truth.states_after(program.stated_targets(people, targets), people)
 
 
 def promising(options: int = 3, **others: Any) -> Program:

@@ -20,7 +20,7 @@ SPEC = (
 
 def measured(score, margin, people, spec=SPEC):
     codec = FeatureCodec(parse_spec(spec.encode()))
-    return served(Sample.of(codec.spec, unsaved_program(codec, score, [], []), margin, NoPromise(), people))
+    return served(Sample.from_people(codec.spec, unsaved_program(codec, score, [], []), margin, NoPromise(), people))
 
 
 def test_shares_are_of_the_first_people_with_the_margin_and_without_it():

@@ -286,7 +286,7 @@ def test_each_group_follows_by_its_own_slope(effect, slopes, deviations):
     people = codec.encode_many([{"x": 10.0, "y": 20.0, "home": home} for home in HOMES])
     told = people.copy()
     told[:, 0] += 4 / 50
-    states = consequences.after(told, people)
+    states = consequences.states_after(told, people)
     assert codec.codes(states)[:, 1].tolist() == [20 + 4 * slope for slope in slopes]
     assert np.array_equal(consequences.actions(states, people), told)
     examined = consequences.examined(states, people, codec.low, codec.low + codec.scale)
