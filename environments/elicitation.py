@@ -172,10 +172,10 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
     one that did not count.
     """
     asked = Counter((one.program, one.application) for one in recording.events_of(Question))
-    told = [one for one in recording.recourses if isinstance(one.answers, tuple)]
-    answered = {(one.program, one.application): len(cast(tuple[object, ...], one.answers)) for one in told}
-    regret = [sum(each) / len(each) if each else None for each in excess]
-    own = {
+    asked_people = [one for one in recording.recourses if isinstance(one.answers, tuple)]
+    answered = {(one.program, one.application): len(cast(tuple[object, ...], one.answers)) for one in asked_people}
+    regret = [sum(losses) / len(losses) if losses else None for losses in excess]
+    figures = {
         "asked": asked.total(),
         "answered": sum(answered.values()),
         "expired": sum(asked[person] > answers for person, answers in answered.items()),
@@ -183,10 +183,11 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
     }
     rows = [("answers", "above their own cheapest plan")]
     rows += [(str(answers), percentage(share)) for answers, share in enumerate(regret)]
-    counts = f"{own['asked']:,} questions, {own['answered']:,} answered; {own['expired']:,} people let a deadline pass"
-    lines = [f"{counts}, {own['refused']:,} answers did not count"]
+    counts = f"{figures['asked']:,} questions, {figures['answered']:,} answered"
+    deadlines = f"{figures['expired']:,} people let a deadline pass"
+    lines = [f"{counts}; {deadlines}, {figures['refused']:,} answers did not count"]
     line = "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))
-    data = {"questions": {**own, "regret_by_answers": regret}}
+    data = {"questions": {**figures, "regret_by_answers": regret}}
     return Shown(served, line, [Section("Questions to people", rows, lines, data=data)])
 
 
@@ -286,7 +287,7 @@ class ElicitationWorld(PeopleWorld):
             return targets
 
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
-        return Simulation(ElicitationRun(own, world, manners, overdue, prefix) for own in programs)
+        return Simulation(ElicitationRun(simulated, world, manners, overdue, prefix) for simulated in programs)
 
     def show(self, recording: Recording, summary: Summary) -> Shown:
         """Questions, and what the answers bring."""
@@ -298,7 +299,7 @@ def prior_of_kinds(spec: ProgramSpec) -> WeightPrior:
     components = []
     for easy in KINDS:
         shares = {name: EASY if name in easy else HARD for name in EFFORT}
-        own = [shares.get(feature.name, HARD) * EFFORT.get(feature.name, 1.0) for feature in spec.features]
-        mean = (*own, *(INFLUENCE for _ in INFLUENCES))
+        weights = [shares.get(feature.name, HARD) * EFFORT.get(feature.name, 1.0) for feature in spec.features]
+        mean = (*weights, *(INFLUENCE for _ in INFLUENCES))
         components.append(PriorComponent(1.0 / len(KINDS), mean, tuple(SPREAD * weight for weight in mean)))
     return WeightPrior(tuple(components))

@@ -75,8 +75,8 @@ def skilled_people(spec: ProgramSpec, seed: int) -> Table:
     levels = np.clip(np.round(LEVEL + talent + 1.8 * random.standard_normal((PEOPLE, len(names)))), 0, HIGHEST)
     ages = random.integers(len(AGES), size=PEOPLE)
     rows: list[dict[str, Value]] = [
-        {"age_band": AGES[age], **dict(zip(names, map(int, own), strict=True))}
-        for age, own in zip(ages.tolist(), levels.tolist(), strict=True)
+        {"age_band": AGES[age], **dict(zip(names, map(int, skills), strict=True))}
+        for age, skills in zip(ages.tolist(), levels.tolist(), strict=True)
     ]
     encoded = codec.encode_many(rows)
     labels = (random.random(PEOPLE) < Passing(codec).probability(encoded)).astype(np.int64)

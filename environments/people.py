@@ -155,7 +155,7 @@ class PeopleWorld(SimulatedWorld):
         world = self.world
         read = world.targets if isinstance(world, TruthWorld) else first_candidate
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
-        return Simulation(LockstepRun(own, prefix) for own in programs)
+        return Simulation(LockstepRun(simulated, prefix) for simulated in programs)
 
     def example_program(self, specs: Mapping[str, Path]) -> str:
         """That of the spec's own policy, which comes first; else the last one, the default."""

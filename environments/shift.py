@@ -68,7 +68,9 @@ class ShiftWorld(PeopleWorld):
         """Read what the programs have learned of each feature."""
         of_ledgers = [program for ledger in summaries(state_dir) for program in ledger.programs]
         for name in self._boards:
-            parts = [own.rewards for own in of_ledgers if own.program == name and own.rewards is not None]
+            parts = [
+                summary.rewards for summary in of_ledgers if summary.program == name and summary.rewards is not None
+            ]
             if parts:
                 self._omega[self.policy_of(name)] = {one.feature: one.omega for one in joined(parts).features}
 
@@ -78,12 +80,12 @@ class ShiftWorld(PeopleWorld):
         at, rejected = self.world.shift, self.world.rejected
         improvement = {self.policy_of(name): phases(board.curve, at, rejected) for name, board in self._boards.items()}
         shift = ShiftSummary(FEATURE, at, improvement, self._omega)
-        rows = [(policy, *map(mean, msgspec.structs.astuple(own))) for policy, own in improvement.items()]
+        rows = [(policy, *map(mean, msgspec.structs.astuple(intervals))) for policy, intervals in improvement.items()]
         head, lines = ("improvement", "before", "just after", "at the end"), list(lines_of(shift))
         return Shown(
             super().show(recording, summary).served,
             "improvement before / just after / at the end: "
-            + ", ".join(f"{policy} {own}" for policy, own in improvement.items()),
+            + ", ".join(f"{policy} {intervals}" for policy, intervals in improvement.items()),
             [Section("A feature that stops helping", [head, *rows], lines, data={"shift": shift})],
         )
 

@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 def told_of(program: RealProgram, person: LenderPeople, answer: Recourse | NoRecourse) -> list[StatedOption]:
     """The options of an answer to one person."""
-    return program.told(person, answer.options if isinstance(answer, Recourse) else ())
+    return program.stated_options(person, answer.options if isinstance(answer, Recourse) else ())
 
 
 class Play:

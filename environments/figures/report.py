@@ -28,7 +28,7 @@ class WithoutWay(NamedTuple):
     reason: str
     people: int
     example: str
-    told: str
+    words: str
 
 
 def outcome_in_words(summary: Summary) -> str | None:

@@ -72,5 +72,5 @@ class RunView(NamedTuple):
     @property
     def encoded(self) -> bytes:
         """The output of ``onward demo --json``: the figures of every run, then those of the world's sections."""
-        own = (item for section in self.shown.sections for item in section.data.items())
-        return msgspec.json.encode({**msgspec.to_builtins(self.summary), **dict(own)})
+        items = (item for section in self.shown.sections for item in section.data.items())
+        return msgspec.json.encode({**msgspec.to_builtins(self.summary), **dict(items)})

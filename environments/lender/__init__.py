@@ -5,7 +5,7 @@ equations = setting.equations()
 write_history(file, equations, *history(setting, equations, random))
 lender = Lender(equations, spec.features, approves)                # of the program that is made of this file
 people = lender.newcomers(100, random)
-told = lender.told(people.only(slice(0, 1)), recourse.options)     # what is stated and what is true
+stated = lender.stated_options(people.only(slice(0, 1)), recourse.options)     # what is stated and what is true
 """
 
 from .equations import Equations, Floats, LenderPeople

@@ -46,9 +46,9 @@ class StatedOption(NamedTuple):
         return self.execution * self.help
 
 
-def taken_of(told: Sequence[StatedOption]) -> StatedOption | None:
+def taken_of(options: Sequence[StatedOption]) -> StatedOption | None:
     """The option that a person takes: the one that they most probably carry out."""
-    return max(told, key=lambda option: option.execution, default=None)
+    return max(options, key=lambda option: option.execution, default=None)
 
 
 class Lender:
@@ -102,7 +102,7 @@ class Lender:
         word = "accepts" if accepted else "rejects"
         raise ValueError(f"of {MOST_BATCHES * BATCH} people the model {word} {count} only")
 
-    def told(self, person: LenderPeople, options: Sequence[Option]) -> list[StatedOption]:
+    def stated_options(self, person: LenderPeople, options: Sequence[Option]) -> list[StatedOption]:
         """The options of one person, beside the truth."""
         if not options:
             return []

@@ -51,15 +51,15 @@ class Oracle:
 
     def _targets(self, person: LenderPeople) -> Floats:
         """The options of a person, (P, K) in the units of the columns, but for those that change nothing."""
-        own = person.columns[0]
-        most = np.array([_most(feature, value) for feature, value in zip(self._lender.features, own, strict=True)])
+        current = person.columns[0]
+        most = np.array([_most(feature, value) for feature, value in zip(self._lender.features, current, strict=True)])
         deviations = np.array(
             [self._lender.equations.things[one.thing].deviation for one in self._lender.equations.columns]
         )
         columns = [max(thing, key=lambda place: abs(most[place] / deviations[place])) for thing in self._things]
         targets = np.repeat(person.columns, len(self._chosen), axis=0)
         targets[:, columns] += np.where(self._chosen, np.rint(self._extents * most[columns]), 0.0)
-        moved: Floats = targets[(targets != own).any(axis=1)]
+        moved: Floats = targets[(targets != current).any(axis=1)]
         return moved
 
 

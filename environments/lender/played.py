@@ -51,7 +51,7 @@ class LenderAnswers:
     many there were and how many the model rejected."""
 
     newcomers: int
-    told: dict[int, Sequence[StatedOption]] = field(default_factory=dict)
+    stated: dict[int, Sequence[StatedOption]] = field(default_factory=dict)
     returned: int = 0
     rejected: int = 0
 
@@ -121,12 +121,12 @@ class LenderRun(DayRun):
             self.answers.returned += 1
             self.answers.rejected += not is_approved
         if options is not None:
-            self._answered(case, lender.told(case.person, options))
+            self._answered(case, lender.stated_options(case.person, options))
 
-    def _answered(self, case: OpenApplication, told: Sequence[StatedOption]) -> None:
-        taken = taken_of(told)
+    def _answered(self, case: OpenApplication, options: Sequence[StatedOption]) -> None:
+        taken = taken_of(options)
         if not case.returns:
-            self.answers.told[case.newcomer] = told
+            self.answers.stated[case.newcomer] = options
             self._recorder.record(case.newcomer, taken)
         if taken is not None:
             random = np.random.default_rng([self._seed, case.newcomer, case.returns])
@@ -184,14 +184,16 @@ class Half(Struct, frozen=True):
     in_interval: float | None
 
     @classmethod
-    def from_options(cls, told: Sequence[Sequence[StatedOption]]) -> Half:
+    def from_options(cls, stated_options: Sequence[Sequence[StatedOption]]) -> Half:
         """That of the options of some people."""
-        number, taken = len(told), [option for option in map(taken_of, told) if option is not None]
+        number, taken = len(stated_options), [option for option in map(taken_of, stated_options) if option is not None]
         stated = [(one.stated_help, one.stated_execution) for one in taken if one.stated_help is not None]
-        intervals = [(one.help, *one.interval) for own in told for one in own if one.interval is not None]
+        intervals = [
+            (one.help, *one.interval) for options in stated_options for one in options if one.interval is not None
+        ]
         return cls(
             number,
-            _mean([not own for own in told], number),
+            _mean([not options for options in stated_options], number),
             Pair(_mean([help for help, _ in stated], len(stated)), _mean([one.help for one in taken], len(taken))),
             Pair(
                 _mean([one.stated_execution for one in taken], len(taken)),
@@ -223,12 +225,14 @@ class ProgramFigures(Struct, frozen=True):
 
 def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
     """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
-    own = {policies[run.program]: _figures(run.answers) for run in runs}
-    halves = {f"{policy}, {short}": getattr(one, half) for policy, one in own.items() for half, short in HALVES.items()}
+    answers = {policies[run.program]: _figures(run.answers) for run in runs}
+    halves = {
+        f"{policy}, {short}": getattr(one, half) for policy, one in answers.items() for half, short in HALVES.items()
+    }
     rows = [("rejected by the model", *halves), *zip(NAMES, *(half.cells for half in halves.values()), strict=True)]
     conclusions = [
         f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
-        for policy, one in own.items()
+        for policy, one in answers.items()
     ]
     plots = [
         Plot(
@@ -236,25 +240,25 @@ def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
             [
                 line
                 for group, run in enumerate(runs)
-                for line in _lines(run.answers.told, policies[run.program], group, name)
+                for line in _lines(run.answers.stated, policies[run.program], group, name)
             ],
             "newcomer",
             highest=1.0,
         )
         for title, name in (("it helps who carries it out", "help"), ("it is carried out", "execution"))
     ]
-    data = {"lender": own, "days": runs[0].days}
+    data = {"lender": answers, "days": runs[0].days}
     title, lines = "What was believed, and what was true", [*conclusions, *LEGEND]
     helped = ", ".join(
         f"{policy} {' / '.join(one.first.helped.cells)}, then {' / '.join(one.second.helped.cells)}"
-        for policy, one in own.items()
+        for policy, one in answers.items()
     )
     section = Section(title, rows, lines, plots, data)
     return Shown(runs[0].served, f"help believed / true: {helped}", [section], conclusions)
 
 
-def _lines(told: Mapping[int, Sequence[StatedOption]], policy: str, group: int, name: str) -> Iterator[Line]:
-    taken = {number: option for number in sorted(told) if (option := taken_of(told[number])) is not None}
+def _lines(options_of: Mapping[int, Sequence[StatedOption]], policy: str, group: int, name: str) -> Iterator[Line]:
+    taken = {number: option for number in sorted(options_of) if (option := taken_of(options_of[number])) is not None}
     for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
         values = [(number, getattr(one, attribute)) for number, one in taken.items()]
         points = [(number, value) for number, value in values if value is not None]
@@ -267,7 +271,7 @@ def _figures(answers: LenderAnswers) -> ProgramFigures:
     """The figures of a program; the halves are of its newcomers in the order in which they apply."""
     middle = answers.newcomers / 2
     first, second = (
-        Half.from_options([told for who, told in answers.told.items() if (who < middle) is is_first])
+        Half.from_options([options for who, options in answers.stated.items() if (who < middle) is is_first])
         for is_first in (True, False)
     )
     return ProgramFigures(first, second, answers.returned, answers.rejected)

@@ -74,12 +74,12 @@ def make_programs(setting: LenderSetting, folder: Path, seed: int) -> Mapping[st
     """
     (people, labels), specs = file_of(setting, seed), dict[str, Path]()
     for name in (TOLD, PLAIN):
-        own = new_folder(folder / name)
-        file, specs[name] = own / f"{name}.csv", own / SPEC_FILE
+        place = new_folder(folder / name)
+        file, specs[name] = place / f"{name}.csv", place / SPEC_FILE
         write_history(file, setting.equations(), people, labels)
         drafted = settled(drafted_spec(file, setting, follows=name == TOLD))
         specs[name].write_text(drafted if name == TOLD else without_both(drafted), encoding="utf-8")
-        train(file, load_spec(specs[name]), own / MODEL_FOLDER, estimator=ESTIMATOR, seed=seed)
+        train(file, load_spec(specs[name]), place / MODEL_FOLDER, estimator=ESTIMATOR, seed=seed)
     return specs
 
 

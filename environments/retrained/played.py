@@ -191,8 +191,8 @@ def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[
     numbers = sorted({one.model for one in returns})
     rows = [("program", *(f"model {number + 1}" for number in numbers), "all")]
     for program in dict.fromkeys(one.program for one in returns):
-        own = [one for one in returns if one.program == program]
-        rows.append((program, *(_cell([one]) for one in own), _cell(own)))
+        returned = [one for one in returns if one.program == program]
+        rows.append((program, *(_cell([one]) for one in returned), _cell(returned)))
     title, lines = "Turned away, of those who did what was asked", [f"promises: {promises}"]
     data = {"promises": promises, "turned_away": away, "returns": returns, "days": runs[0].days}
     shares = ", ".join(f"{policy} {percentage(share)}" for policy, share in away.items())
@@ -223,9 +223,9 @@ def _cell(returns: Sequence[ReturnsSummary]) -> str:
 
 
 def _share(returns: Sequence[ReturnsSummary], program: str) -> float | None:
-    own = [one for one in returns if one.program == program]
-    done = sum(one.done for one in own)
-    return sum(one.rejected for one in own) / done if done else None
+    returned = [one for one in returns if one.program == program]
+    done = sum(one.done for one in returned)
+    return sum(one.rejected for one in returned) / done if done else None
 
 
 NAME = "retrained"

@@ -85,9 +85,9 @@ def delays(seed: int, rounds: int, conditions: Conditions) -> NDArray[np.int64]:
 def difficulties(seed: int, rounds: int, features: int, conditions: Conditions) -> Array:
     """How hard each feature is for each rejected person, (S, F), as a multiple of the program's cost; 1 on average."""
     common = conditions.feature_spread * generator(seed, FEATURES).standard_normal(features)
-    own = conditions.person_spread * generator(seed, PEOPLE).standard_normal((rounds, features))
+    personal = conditions.person_spread * generator(seed, PEOPLE).standard_normal((rounds, features))
     mean = (conditions.feature_spread**2 + conditions.person_spread**2) / 2
-    return np.exp(common + own - mean)
+    return np.exp(common + personal - mean)
 
 
 def generator(seed: int, kind: int) -> np.random.Generator:

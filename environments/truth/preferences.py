@@ -61,8 +61,8 @@ class HiddenCosts:
         shifts = self._cost.shifts(targets, people, pairs, pairs)
         linear, percentile, changed = np.split(shifts, np.cumsum([len(self._feature_of)] * 2), axis=1)
         weight, (by_range, by_rank) = self._linear[persons], self._entering[:, persons]
-        each = weight * linear * by_range + (1.0 - weight) * percentile * by_rank
-        cost = (each * self._ease[persons][:, self._feature_of]).sum(axis=1)
+        moves = weight * linear * by_range + (1.0 - weight) * percentile * by_rank
+        cost = (moves * self._ease[persons][:, self._feature_of]).sum(axis=1)
         cannot = ((changed > 0.0) & ~self._editable[persons]).any(axis=1)
         return np.where(cannot, np.inf, cost)
 
@@ -85,16 +85,16 @@ class HiddenWeights:
         weights = cost.prior.weights(kind, random.standard_normal((people, cost.prior.latents)))
         certain = np.zeros((1, cost.prior.latents))
         self._costs = [
-            Causal(cost.columns, cost.structure, GaussianMixture(np.ones(1), own[np.newaxis], certain))
-            for own in weights
+            Causal(cost.columns, cost.structure, GaussianMixture(np.ones(1), mean[np.newaxis], certain))
+            for mean in weights
         ]
 
     def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
         """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
         cost = np.empty(len(targets))
         for person in np.unique(persons):
-            own = np.flatnonzero(persons == person)
-            cost[own] = self._costs[person].of_pairs(targets, people, own, own)
+            pairs = np.flatnonzero(persons == person)
+            cost[pairs] = self._costs[person].of_pairs(targets, people, pairs, pairs)
         return cost
 
 
@@ -173,13 +173,13 @@ class WeightWorld(HiddenCostWorld):
         self._hidden = HiddenWeights(cost, self.rejected, generator(seed, PREFERENCES))
         self._cheapest: dict[int, float] = {}
 
-    def offer(self, whose: Indices, targets: Array) -> None:
+    def offer(self, owner: Indices, targets: Array) -> None:
         """Say what can be suggested to whom, so that also the cheapest of it is known."""
-        super().offer(whose, targets)
+        super().offer(owner, targets)
         for t in self.rejected_applications:
-            own = targets[whose == self.row_of[t]]
-            if len(own):
-                cheapest = float(self._hidden_of(np.full(len(own), t), own).min())
+            options = targets[owner == self.row_of[t]]
+            if len(options):
+                cheapest = float(self._hidden_of(np.full(len(options), t), options).min())
                 self._cheapest[t] = min(cheapest, self._cheapest.get(t, math.inf))
 
     def excess(self, t: int, target: Array) -> float | None:

@@ -117,7 +117,7 @@ class TruthWorld(Arrivals):
 
     def make_inert(self, feature: str, *, from_the_shift: bool = False) -> None:
         """Let changes of a feature please the model only, or do so from the shift on."""
-        named = np.array([each.name == feature for each in self._base.features])[self.codec.feature_of]
+        named = np.array([candidate.name == feature for candidate in self._base.features])[self.codec.feature_of]
         before, after = self._improvement
         self._improvement = before if from_the_shift else before.without(named), after.without(named)
 
@@ -156,20 +156,20 @@ class TruthWorld(Arrivals):
         hardness = (change * self._difficulty[rounds][:, self.codec.feature_of]).sum(axis=1)
         return Chances(improvement, execution_probability(hardness, self._nu), change.sum(axis=1))
 
-    def offer(self, whose: Indices, targets: Array) -> None:
+    def offer(self, owner: Indices, targets: Array) -> None:
         """Say what can be suggested to whom, so that the oracle knows the best of it, and of earlier offers.
 
-        ``whose`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
+        ``owner`` (P,) are rows of ``distinct``, ascending, with a target each, (P, D).
         """
         rounds = self._arrivals
-        first, last = (np.searchsorted(whose, self.row_of[rounds], side=side) for side in ("left", "right"))
+        first, last = (np.searchsorted(owner, self.row_of[rounds], side=side) for side in ("left", "right"))
         best = np.zeros(len(rounds)) if self._best is None else self._best
         for start in range(0, len(rounds), ROUNDS_AT_ONCE):
             block = slice(start, start + ROUNDS_AT_ONCE)
             counts = last[block] - first[block]
             ends = np.cumsum(counts)
-            which = np.arange(counts.sum()) + np.repeat(first[block] - ends + counts, counts)
-            chances = self.chances(np.repeat(rounds[block], counts), targets[which])
+            numbers = np.arange(counts.sum()) + np.repeat(first[block] - ends + counts, counts)
+            chances = self.chances(np.repeat(rounds[block], counts), targets[numbers])
             np.maximum.at(
                 best, start + np.repeat(np.arange(len(counts)), counts), chances.improvement * chances.execution
             )

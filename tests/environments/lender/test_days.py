@@ -99,13 +99,13 @@ def test_the_same_people_have_the_same_luck():
     assert play()[2] == play()[2]
 
 
-def told(help, execution, **fields):
+def stated(help, execution, **fields):
     return StatedOption("1", np.zeros(1), execution, help, 0.9, 0.8, True, (0.5, 0.95))._replace(**fields)
 
 
 def test_a_half_holds_what_is_stated_against_what_is_true():
-    easy = told(0.4, 0.5)
-    half = Half.from_options([[easy, told(0.6, 0.4)], [], [told(0.9, 1.0, stated_help=0.7)]])
+    easy = stated(0.4, 0.5)
+    half = Half.from_options([[easy, stated(0.6, 0.4)], [], [stated(0.9, 1.0, stated_help=0.7)]])
     assert (half.people, half.none) == (3, pytest.approx(1 / 3))
     assert half.helped == Pair(pytest.approx(0.75), pytest.approx(0.65))
     assert half.carried_out == Pair(pytest.approx(0.9), pytest.approx(0.75))
@@ -114,7 +114,7 @@ def test_a_half_holds_what_is_stated_against_what_is_true():
 
 
 def test_nothing_is_believed_where_nothing_is_stated():
-    half = Half.from_options([[told(0.4, 0.5, stated_help=None, interval=None)], []])
+    half = Half.from_options([[stated(0.4, 0.5, stated_help=None, interval=None)], []])
     assert (half.helped, half.in_interval) == (Pair(None, 0.4), None)
     assert half.better_off == Pair(None, 0.1)
     assert Half.from_options([]).better_off == Pair(None, None)
@@ -136,7 +136,7 @@ def test_the_screen_and_the_line_have_both_and_the_plots_go_on_from_person_to_pe
     Display().show(view)
     assert f"told 80.0% / {own.first.helped.true:.1%}, then 80.0%" in capsys.readouterr().err
     believed, true = figures.sections[0].plots[0].lines
-    helps = [options[0].help for options in answers.told.values() if options]
+    helps = [options[0].help for options in answers.stated.values() if options]
     assert list(believed.y) == pytest.approx([0.8] * len(helps))
     assert list(true.y) == pytest.approx(np.cumsum(helps) / np.arange(1, len(helps) + 1))
-    assert true.x == tuple(who for who, options in answers.told.items() if options)
+    assert true.x == tuple(who for who, options in answers.stated.items() if options)

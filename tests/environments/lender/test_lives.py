@@ -26,7 +26,7 @@ def told(lender, **fields):
     person = lender.newcomers(1, np.random.default_rng(0))
     debt = int(person.columns[0, [feature.name for feature in lender.features].index("debt_6m")])
     changes = (Change("debt_6m", debt, debt - 3900),)
-    return person, lender.told(person, [Option("7", changes, 0.2, 0.8, 1.0, "2", **fields)])
+    return person, lender.stated_options(person, [Option("7", changes, 0.2, 0.8, 1.0, "2", **fields)])
 
 
 def test_newcomers_are_all_rejected_or_all_accepted(lender):

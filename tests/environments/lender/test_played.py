@@ -144,7 +144,7 @@ def test_the_figures_are_those_of_the_answers_on_the_topics(played):
         for half, numbers in (("first", range(PEOPLE // 2)), ("second", range(PEOPLE // 2, PEOPLE))):
             rejected = [one for one in numbers if not lender.accepts(people.columns[[one]])[0]]
             told = [
-                lender.told(people.only(slice(one, one + 1)), getattr(answers[f"{one}-0"], "options", ()))
+                lender.stated_options(people.only(slice(one, one + 1)), getattr(answers[f"{one}-0"], "options", ()))
                 for one in rejected
             ]
             taken = [option for option in map(taken_of, told) if option is not None]
