@@ -53,8 +53,8 @@ def no_cost_is_negative(kind: type[Cost], seed: int) -> None:
 def pairs_cost_the_same_bits(kind: type[Cost], seed: int) -> None:
     """``of_pairs`` gives what a call gives, whichever pairs are asked for."""
     cost, points, crowd = built(kind), rows(seed, 4), rows(seed + 1, 3)
-    whose, which = np.divmod(np.arange(12)[::-1], 4)
-    pairs, whole = cost.of_pairs(points, crowd, which, whose), cost(points, crowd)[whose, which]
+    owner, index = np.divmod(np.arange(12)[::-1], 4)
+    pairs, whole = cost.of_pairs(points, crowd, index, owner), cost(points, crowd)[owner, index]
     require(pairs.tobytes() == whole.tobytes(), f"12 pairs cost {pairs}, and {whole} in a call")
 
 
@@ -80,12 +80,12 @@ def the_options_of_a_batch_are_those_of_single_people(kind: type[Cost], seed: in
     """Costs and execution probabilities of options are the same, to the last bit, in a batch and alone."""
     objective = Objective(built(kind), nu=0.3)
     crowd, points = rows(seed, 3), rows(seed + 1, 9)
-    whose, each = np.repeat(np.arange(3), 3), np.arange(9)
-    together = objective.options(crowd, whose, each, points, each, COLUMNS.feature_of)
+    owner, number = np.repeat(np.arange(3), 3), np.arange(9)
+    together = objective.options(crowd, owner, number, points, number, COLUMNS.feature_of)
     for person in range(3):
-        own, nobody_else = slice(3 * person, 3 * person + 3), np.zeros(3, dtype=np.intp)
-        alone = objective.options(crowd[[person]], nobody_else, each[own], points, each[own], COLUMNS.feature_of)
-        costs, execution = together.cost[own], together.options_of(person).execution
+        span, nobody_else = slice(3 * person, 3 * person + 3), np.zeros(3, dtype=np.intp)
+        alone = objective.options(crowd[[person]], nobody_else, number[span], points, number[span], COLUMNS.feature_of)
+        costs, execution = together.cost[span], together.options_of(person).execution
         require(costs.tobytes() == alone.cost.tobytes(), f"person {person} has {costs}, and {alone.cost} alone")
         carried_out = alone.options_of(0).execution
         same = execution.tobytes() == carried_out.tobytes()
@@ -101,12 +101,12 @@ def a_sampled_cost_is_the_mean_of_its_samples(kind: type[Cost], seed: int) -> No
     cost, points, crowd = built(kind), rows(seed, 6), rows(seed + 1, 6)
     if not isinstance(cost, SampledCost):
         return
-    each = np.arange(6)
-    costs = cost.costs(cost.shifts(points, crowd, each, each))
+    number = np.arange(6)
+    costs = cost.costs(cost.shifts(points, crowd, number, number))
     require(costs.shape == (6, SAMPLES), f"{SAMPLES} samples of 6 pairs have the shape {costs.shape}")
     highest = costs[np.isfinite(costs)].max(initial=0.0)
     require(highest <= len(COLUMNS.movable), f"a sample is {highest} for {len(COLUMNS.movable)} features")
-    pairs, mean = cost.of_pairs(points, crowd, each, each), np.minimum(costs, cost.cap).mean(axis=1)
+    pairs, mean = cost.of_pairs(points, crowd, number, number), np.minimum(costs, cost.cap).mean(axis=1)
     require(np.allclose(pairs, mean, rtol=1e-14, atol=0.0), f"the costs are {pairs}, and the means {mean}")
 
 

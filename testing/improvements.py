@@ -72,9 +72,12 @@ def its_arrays_restore_it(kind: type[TrainedImprovement]) -> None:
     odds = [one.log_odds(new, new) for one in (restored, improvement)]
     require(odds[0].tobytes() == odds[1].tobytes(), f"row 0 has {odds[1][0]!r}, and {odds[0][0]!r} restored")
     require(restored.knows_deviation is improvement.knows_deviation, "`knows_deviation` is another when it is restored")
-    told = [one.deviation(new, new) for one in (restored, improvement)]
-    same = (told[0] is None) == (told[1] is None)
-    require(same and (told[0] is None or np.array_equal(told[0], np.asarray(told[1]))), "the deviations are others")
+    deviations = [one.deviation(new, new) for one in (restored, improvement)]
+    same = (deviations[0] is None) == (deviations[1] is None)
+    require(
+        same and (deviations[0] is None or np.array_equal(deviations[0], np.asarray(deviations[1]))),
+        "the deviations are others",
+    )
 
 
 @IMPROVEMENT.law()

@@ -92,8 +92,8 @@ def the_distance_of_models_is_a_metric(kind: type[Promise], seed: int) -> None:
     """``distance`` is 0 from a model to itself, symmetric and no longer than a detour, and infinite to another kind."""
     promise, random = kind(), np.random.default_rng(seed)
     one, two, three = (near(random) for _ in range(3))
-    own, there, back = promise.distance(one, one), promise.distance(one, two), promise.distance(two, one)
-    require(own == 0.0, f"a model is {own} from itself")
+    itself, there, back = promise.distance(one, one), promise.distance(one, two), promise.distance(two, one)
+    require(itself == 0.0, f"a model is {itself} from itself")
     require(there == back > 0.0, f"two models are {there} apart, and {back} the other way round")
     direct, detour = promise.distance(one, three), there + promise.distance(two, three)
     require(direct <= detour + 1e-12, f"a model is {direct} from another, and {detour} by way of a third")
@@ -121,8 +121,8 @@ def it_can_be_told(kind: type[Promise]) -> None:
     for name, value in promise.constants().items():
         require(numbers.get(name, value) == value, f"{name} is {value} in `constants`, and a target has {numbers}")
     words, all_words = promise.in_words(numbers), in_words(numbers)
-    own = words is None or all_words in (None, words)  # None of a promise that is not registered
-    require(own, f"the words of {numbers} are {words!r}, and those of another promise {all_words!r}")
+    is_same = words is None or all_words in (None, words)  # None of a promise that is not registered
+    require(is_same, f"the words of {numbers} are {words!r}, and those of another promise {all_words!r}")
     lines = list(promise.measured_in_words(numbers | promise.constants()))
     require(bool(lines) == bool(numbers), f"`measured_in_words` gives {lines} for {numbers}")
     advice = list(promise.relaxations())

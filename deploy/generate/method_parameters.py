@@ -38,8 +38,8 @@ def method_parameters() -> dict[MethodParameter, list[str]]:
             if not kind.__module__.startswith(f"{agents.__name__}."):
                 continue  # registered by a benchmark or an example in the same process
             for name, parameter in kind.parameters().items():
-                own = f"promise.{name}" if field == "promise.parameters" and name in FIELDS else f"{field}.{name}"
-                takers.setdefault(MethodParameter(own, parameter, meaning(kind, name)), []).append(method)
+                path = f"promise.{name}" if field == "promise.parameters" and name in FIELDS else f"{field}.{name}"
+                takers.setdefault(MethodParameter(path, parameter, meaning(kind, name)), []).append(method)
     return takers
 
 
@@ -48,8 +48,8 @@ def meaning(kind: type[Parametrised], name: str) -> str:
 
     Raises ``LookupError`` where none does.
     """
-    for each in kind.__mro__:
-        section = inspect.cleandoc(each.__doc__ or "").partition("\nParameters\n----------\n")[2]
+    for base in kind.__mro__:
+        section = inspect.cleandoc(base.__doc__ or "").partition("\nParameters\n----------\n")[2]
         if found := re.search(rf"^{name}\n((?: {{4}}.*\n?)+)", section.partition("\n\n")[0], re.MULTILINE):
             return _plain(" ".join(found[1].split()))
     raise LookupError(f"no docstring of {kind.__name__} has {name} among its Parameters")

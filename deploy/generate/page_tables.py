@@ -32,7 +32,7 @@ def pages() -> dict[Path, str]:
         "metrics.md": {"metrics": _metrics()},
         "spec.md": {"parameters": _parameters()},
     }
-    return {REFERENCE / page: _with_tables(REFERENCE / page, own) for page, own in tables.items()}
+    return {REFERENCE / page: _with_tables(REFERENCE / page, content) for page, content in tables.items()}
 
 
 def _with_tables(page: Path, tables: Mapping[str, str]) -> str:
@@ -51,14 +51,19 @@ def _commands() -> dict[str, str]:
     """The tables of settings, by their classes: that of a class leaves out what a base's own table has."""
     names = SETTINGS.findall((REFERENCE / "commands.md").read_text(encoding="utf-8"))
     classes: dict[str, type[Settings]] = {
-        name: getattr(import_module(f"onward.streams.{module}"), own) for name, module, own in names
+        name: getattr(import_module(f"onward.streams.{module}"), setting) for name, module, setting in names
     }
-    return {name: _settings(own, set(own.__mro__[1:]) & set(classes.values())) for name, own in classes.items()}
+    return {
+        name: _settings(settings, set(settings.__mro__[1:]) & set(classes.values()))
+        for name, settings in classes.items()
+    }
 
 
 def _settings(settings: type[Settings], bases: Iterable[type[Settings]]) -> str:
-    told = {name for base in bases for name in base.names()}
-    named = [(name, field) for name, field in settings.names().items() if name not in told and not is_positional(field)]
+    inherited = {name for base in bases for name in base.names()}
+    named = [
+        (name, field) for name, field in settings.names().items() if name not in inherited and not is_positional(field)
+    ]
     columns = {
         "flag": [f"`--{name.replace('_', '-')}`" for name, _ in named],
         "variable": [f"`ONWARD_{name.upper()}`" for name, _ in named],

@@ -62,8 +62,8 @@ def _with_parameters(spec: Json) -> Json:
     for (field, parameter, meaning), methods in method_parameters().items():
         first, *between, name = field.split(".")
         place = structs[first]
-        for each in between:
-            place = place["properties"][each]
+        for part in between:
+            place = place["properties"][part]
         kind = place.get("additionalProperties") or {}
         described = place.setdefault("properties", {}).setdefault(name, {**kind})
         text = f"{', '.join(methods)}: {meaning} Give {parameter}; {parameter.default} by default."

@@ -71,8 +71,8 @@ def the_propensity_is_how_often_a_pick_is_made(learners: Learners, seed: int) ->
     for arm, count in made.items():
         share, propensity = count / GENERATORS, stated[arm]
         off = STANDARD_ERRORS * math.sqrt(propensity * (1.0 - propensity) / GENERATORS)
-        told = f"arm {arm} is picked by {share:.2f} of {GENERATORS} generators, and its propensity is {propensity:g}"
-        require(abs(share - propensity) <= off, told)
+        words = f"arm {arm} is picked by {share:.2f} of {GENERATORS} generators, and its propensity is {propensity:g}"
+        require(abs(share - propensity) <= off, words)
 
 
 @PICKS.law(draws=30)
@@ -189,8 +189,8 @@ def a_second_way_has_the_last_place_where_costs_are_sampled(learners: Learners) 
     points = np.array([[0.5, 0.0, 0.0], [0.6, 0.0, 0.0], [0.7, 0.0, 0.0], [0.0, 0.9, 0.9]])
     reference = np.random.default_rng(0).random((50, 3))
     cost = costs["mixed"].build(Columns(np.arange(3), np.ones(3, dtype=bool)), reference, 20, seed=3)
-    arms, whose = np.arange(4), np.zeros(4, np.intp)
-    batch = Objective(cost, 0.5).options(np.zeros((1, 3)), whose, arms, points, arms, np.arange(3))
+    arms, owner = np.arange(4), np.zeros(4, np.intp)
+    batch = Objective(cost, 0.5).options(np.zeros((1, 3)), owner, arms, points, arms, np.arange(3))
     for most in (2, 3):
         [picks] = learners.fresh(points).select_batch(batch, most, lambda _: generator_of(0)(), second_way=True)
         changed = [set(np.flatnonzero(points[pick.arm]).tolist()) for pick in picks]
@@ -235,10 +235,13 @@ def looks_at_targets_and_not_at_the_points_of_arms(learners: Learners, seed: int
     for pull in plain.waiting[::2]:
         plain.choice.update(pull, 1.0)
         shifted.update(pull, 1.0)
-    own = plain.choice.state()
+    plain_state = plain.choice.state()
     for name, array in shifted.state().items():
         of_points = name in learners.kind.of_arms_alone
-        require(of_points or np.array_equal(array, own[name]), f"the array {name} of the state depends on the points")
+        require(
+            of_points or np.array_equal(array, plain_state[name]),
+            f"the array {name} of the state depends on the points",
+        )
 
 
 @PICKS.law(draws=4)

@@ -140,10 +140,10 @@ def learners_tell_each_other_what_one_would_have_learned(learners: Learners, see
     for number, pull in enumerate(pulls):
         for choice in (one, several[number % len(several)]):
             choice.update(pull, REWARDS[pull.step % 3])
-    told = [{name: choice.state()[name] for name in choice.additive} for choice in several]
+    learned = [{name: choice.state()[name] for name in choice.additive} for choice in several]
     for listener, choice in enumerate(several):
-        for teller in random.permutation(len(told)).tolist():
+        for teller in random.permutation(len(learned)).tolist():
             if teller != listener:
-                choice.add(told[teller])
+                choice.add(learned[teller])
         differs = state_difference(choice, one)
         require(differs is None, f"the array {differs} of {len(several)} learners is not that of one")

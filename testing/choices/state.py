@@ -131,14 +131,14 @@ def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed:
     first = Life(learners.small(script.points)).live(script.lines[:cut])
     before = first.choice.state()
     points = np.concatenate([script.points, np.random.default_rng(added).random((added, script.points.shape[1]))])
-    grown, own = learners.small(points), learners.small(points).state()
+    grown, fresh = learners.small(points), learners.small(points).state()
     try:
         grown.adopt(before)
     except ValueError as error:
         raise BreachError(f"it is refused ({error}): does `per_arm` name each array with a row an arm?") from error
     after = grown.state()
     for name, array in before.items():
-        expected = np.concatenate([array, own[name][len(array) :]]) if name in grown.per_arm else array
+        expected = np.concatenate([array, fresh[name][len(array) :]]) if name in grown.per_arm else array
         if name not in grown.of_arms_alone:
             text = f"the array {name} is not kept for {len(points)} arms of {len(script.points)}"
             require(np.array_equal(after[name], expected), f"{text}: is it one of `per_arm` or `of_arms_alone`?")

@@ -64,10 +64,15 @@ def options_depend_on_no_one_else(kind: type[CandidateGenerator], seed: int) -> 
     again, _, _ = small.drawn(kind, seed, INSTANCES[seed % 5])
     batch, backward = generator.propose(people), again.propose(np.ascontiguousarray(people[::-1]))
     for i in range(PEOPLE):
-        alone, own = options_of(generator.propose(people[i : i + 1]), 0), options_of(batch, i)
-        require(own == alone, f"person {i} has {in_words(own)} in a batch of {PEOPLE}, and {in_words(alone)} alone")
+        alone, together = options_of(generator.propose(people[i : i + 1]), 0), options_of(batch, i)
+        require(
+            together == alone,
+            f"person {i} has {in_words(together)} in a batch of {PEOPLE}, and {in_words(alone)} alone",
+        )
         other = options_of(backward, PEOPLE - 1 - i)
-        require(own == other, f"person {i} has {in_words(own)}, and {in_words(other)} in the batch turned round")
+        require(
+            together == other, f"person {i} has {in_words(together)}, and {in_words(other)} in the batch turned round"
+        )
 
 
 @GENERATOR.law(draws=15)

@@ -95,8 +95,8 @@ def drawn(kind: type[CandidateGenerator], seed: int, instances: int) -> tuple[Ca
 
 def options_of(proposals: Proposals, person: int) -> list[tuple[int, bytes]]:
     """The arms and targets of a person, to the last bit."""
-    own = proposals.subset(proposals.people == person)
-    return [(arm, target.tobytes()) for arm, target in zip(own.arm.tolist(), own.targets, strict=True)]
+    options = proposals.subset(proposals.people == person)
+    return [(arm, target.tobytes()) for arm, target in zip(options.arm.tolist(), options.targets, strict=True)]
 
 
 def broken_rule(space: Space, person: Array, target: Array) -> str | None:

@@ -104,9 +104,9 @@ def restarts() -> Callable[[], None]:
     before = deepcopy(kept)
 
     def restart() -> None:
-        for own, attributes in zip(kept, deepcopy(before), strict=True):
-            own.clear()
-            own.update(attributes)
+        for values, attributes in zip(kept, deepcopy(before), strict=True):
+            values.clear()
+            values.update(attributes)
 
     return restart
 

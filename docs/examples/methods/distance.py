@@ -41,7 +41,7 @@ class Distance(Promise):
         """The least distance."""
         if self._given != "auto":
             return {"least": self._given}
-        return {"least": float(np.median([self.distance(score, each) for each in retrains]))}
+        return {"least": float(np.median([self.distance(score, retrain) for retrain in retrains]))}
 
     def equip(self, **artefacts: Any) -> None:
         """Take the least distance."""
@@ -56,8 +56,8 @@ class Distance(Promise):
         """The score after the log odds have fallen by the least distance."""
 
         def fallen(X: Array) -> Array:
-            own, factor = score(X), math.exp(self._least)
-            return own / (own + (1.0 - own) * factor)
+            scores, factor = score(X), math.exp(self._least)
+            return scores / (scores + (1.0 - scores) * factor)
 
         return fallen
 

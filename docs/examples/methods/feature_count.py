@@ -26,9 +26,9 @@ class FeatureCount(Cost):
         cls.check(parameters)
         return cls(columns.feature_of)
 
-    def of_pairs(self, candidates: Array, people: Array, which: Indices, whose: Indices) -> Array:
-        """Costs of shape (P,) of candidates ``which`` (P,) for people ``whose`` (P,)."""
-        changed = candidates[which] != people[whose]
+    def of_pairs(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
+        """Costs of shape (P,) of candidates ``index`` (P,) for people ``owner`` (P,)."""
+        changed = candidates[index] != people[owner]
         features = np.logical_or.reduceat(changed, self._first, axis=1)
         count: Array = features.sum(axis=1, dtype=np.float64)
         return count

@@ -54,8 +54,8 @@ class OneFeature(CandidateGenerator):
         """Every feature whose end reaches the goal."""
         arms = len(self._columns)
         points = np.repeat(people, arms, axis=0)
-        each = np.arange(len(points))
-        points[each, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
+        row = np.arange(len(points))
+        points[row, np.tile(self._columns, len(people))] = np.tile(self._ends, len(people))
         owners = np.repeat(people, arms, axis=0)
         reached = np.flatnonzero(
             self._may_change(owners, points) & self._space.allowed(points) & self._goal.reached(self._score(points))
