@@ -93,7 +93,9 @@ def _candidates(names: Mapping[str, Mask]) -> Iterator[tuple[str, Sequence[str]]
         for start in _STARTS.finditer(name):
             by_prefix.setdefault(name[: start.start()], []).append(name)
     several = [(prefix, members) for prefix, members in by_prefix.items() if len(members) >= FEWEST]
-    yield from sorted(several, key=lambda one: (-len(one[1]), not one[0].endswith(USUAL), -len(one[0])))
+    yield from sorted(
+        several, key=lambda candidate: (-len(candidate[1]), not candidate[0].endswith(USUAL), -len(candidate[0]))
+    )
 
 
 def _neighbours(flags: Mapping[str, Mask], names: Sequence[str]) -> Iterator[Sequence[str]]:

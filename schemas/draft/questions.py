@@ -108,7 +108,7 @@ class DraftDecisions:
         """A line for each kept answer that does not fit, or that no question was asked for."""
         asked = self._met | {("amounts", name) for kind, name in self._met if kind == "not_given"}
         given = ((kind, name) for kind in self.answers.__struct_fields__ for name in getattr(self.answers, kind))
-        gone = (".".join(one) for one in given if one not in asked)
+        gone = (".".join(key) for key in given if key not in asked)
         return [*self.misfits, *(f"{place}: nothing is asked about it: no column, or no feature" for place in gone)]
 
     def _kept_codes(self, question: DraftQuestion) -> bool | None:

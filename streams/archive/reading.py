@@ -34,7 +34,7 @@ def begin_of_archived(archive: Archive, journal: TopicPartition, end: int) -> in
 
     A segment whose month has no key any more holds nothing. Raise ``ArchiveError``.
     """
-    for segment in sorted(archive.segments(journal), key=lambda one: one.end, reverse=True):
+    for segment in sorted(archive.segments(journal), key=lambda part: part.end, reverse=True):
         if segment.end >= end > segment.first and archive.has_key(segment.month):
             end = segment.first
     return end
@@ -45,7 +45,7 @@ def _first_good(
 ) -> tuple[list[Record], int]:
     why = []
     holding = [segment for segment in segments if segment.first <= offset < segment.end]
-    for segment in sorted(holding, key=lambda one: one.end, reverse=True):
+    for segment in sorted(holding, key=lambda part: part.end, reverse=True):
         try:
             return archive.read_segment(segment), segment.end
         except ArchiveError as error:

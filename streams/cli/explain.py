@@ -81,7 +81,7 @@ def run(args: Sequence[str]) -> int:
 def _explained(
     settings: ExplainSettings, program: str, happenings: list[Happening], missing: Sequence[str]
 ) -> Explanation:
-    events = [one.event for one in happenings if not one.refused and not one.repeated]
+    events = [happening.event for happening in happenings if not happening.refused and not happening.repeated]
     known = _Known(settings, program, events)
     considered, withheld = known.considered(), known.withheld()
     if isinstance(considered, str):
@@ -128,9 +128,9 @@ class _Known:
             return self._person
         program, values = self._person
         try:
-            for one in replayed(application, program, self._topics, self._options):
-                if isinstance(one, ReplayedStep) and (one.shard, one.number) == (answer.shard, answer.step):
-                    return considered_options(one, program, values)
+            for step in replayed(application, program, self._topics, self._options):
+                if isinstance(step, ReplayedStep) and (step.shard, step.number) == (answer.shard, answer.step):
+                    return considered_options(step, program, values)
         except JournalCutError as error:
             return str(error)
         return NO_STEP

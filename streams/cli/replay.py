@@ -187,7 +187,7 @@ def _fetch_checkpoint(archive: Archive, span: PartitionOffsets, cut: int, ledger
 
 def _most_first(counts: Iterable[Counter[tuple[str, str]]]) -> list[FieldCount]:
     total = sum(counts, Counter[tuple[str, str]]())
-    return sorted((FieldCount(*of, count) for of, count in total.items()), key=lambda one: (-one.outputs, one))
+    return sorted((FieldCount(*of, count) for of, count in total.items()), key=lambda field: (-field.outputs, field))
 
 
 def _print(result: Result) -> None:

@@ -94,17 +94,25 @@ def _taught(settings: ShowSettings) -> TaughtByEvent:
 def _shown(history: ApplicationHistory, taught: TaughtByEvent) -> Shown:
     programs = [
         ShownProgram(
-            name, state_of(happenings), [_event(one, taught) for one in happenings], history.missing(happenings)
+            name,
+            state_of(happenings),
+            [_event(happening, taught) for happening in happenings],
+            history.missing(happenings),
         )
         for name, happenings in by_program(history.happenings).items()
     ]
     return Shown(history.application, programs)
 
 
-def _event(one: Happening, taught: TaughtByEvent) -> ShownEvent:
-    place, flags = (one.topic, one.partition, one.offset), (one.was_read, one.refused, one.repeated)
-    lesson = _shares(one, taught) or UNSET
-    return ShownEvent(format_time(one.time_ms), one.kind, *place, one.id, *flags, lesson, one.event)
+def _event(happening: Happening, taught: TaughtByEvent) -> ShownEvent:
+    place, flags = (
+        (happening.topic, happening.partition, happening.offset),
+        (happening.was_read, happening.refused, happening.repeated),
+    )
+    lesson = _shares(happening, taught) or UNSET
+    return ShownEvent(
+        format_time(happening.time_ms), happening.kind, *place, happening.id, *flags, lesson, happening.event
+    )
 
 
 def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:

@@ -170,26 +170,26 @@ Addition = Handler | TimerHandler | Work[Any] | Gate | type[ProgramState]
 
 def add(*added: Addition) -> None:
     """Put to use what a room adds."""
-    for one in added:
-        table, name = _table(one)
-        table[name] = one
+    for addition in added:
+        table, name = _table(addition)
+        table[name] = addition
 
 
 def discard(*discarded: Addition) -> None:
     """Take it out of use again."""
-    for one in discarded:
-        table, name = _table(one)
+    for addition in discarded:
+        table, name = _table(addition)
         del table[name]
 
 
-def _table(one: Addition) -> tuple[dict[str, Any], str]:
-    if isinstance(one, Handler):
-        return handlers, one.kind
-    if isinstance(one, TimerHandler):
-        return timer_handlers, one.kind
-    if isinstance(one, Gate):
-        return gates, one.name
-    return (works, one.state.table) if isinstance(one, Work) else (states, one.table)
+def _table(addition: Addition) -> tuple[dict[str, Any], str]:
+    if isinstance(addition, Handler):
+        return handlers, addition.kind
+    if isinstance(addition, TimerHandler):
+        return timer_handlers, addition.kind
+    if isinstance(addition, Gate):
+        return gates, addition.name
+    return (works, addition.state.table) if isinstance(addition, Work) else (states, addition.table)
 
 
 def gate_before(entry: Entry, fold: Fold) -> Gate | None:

@@ -121,7 +121,7 @@ class Fold:
         """Put a program under another spec, with all that it knows."""
         self.state.change(program)
         self.effects.specs.add(program.name)
-        self.effects.shards.update(one.key for one in self.state.shards_of(program))
+        self.effects.shards.update(shard.key for shard in self.state.shards_of(program))
         for kind, states in self.state.states.items():
             self.effects.states[kind].update(dict.fromkeys(key for key in states if key.program == program.name))
 

@@ -173,7 +173,7 @@ class Ingest:
             return self._journal_records(validator.kind, chunk, _validated(validator, chunk, now_ms), now_ms)
         read = await in_thread(_validated, validator, chunk, now_ms)
         if validator.kind.about != "case":
-            read = [await self._loaded(one) for one in read]
+            read = [await self._loaded(body) for body in read]
         return await in_thread(self._journal_records, validator.kind, chunk, read, now_ms)
 
     def _journal_records(

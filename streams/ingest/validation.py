@@ -177,4 +177,8 @@ class _Shape:
 def _longest_name(program: Program) -> int:
     """The characters of the longest text of an application that means anything to a program."""
     features = program.spec.features
-    return max(len(text) for one in features for text in (one.name, *(one.categories or ()), *(one.levels or ())))
+    return max(
+        len(text)
+        for feature in features
+        for text in (feature.name, *(feature.categories or ()), *(feature.levels or ()))
+    )

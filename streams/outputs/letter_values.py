@@ -39,7 +39,7 @@ def published_together(emissions: Sequence[Emission], most: int) -> Iterator[Seq
 
 async def with_values(emissions: Sequence[Emission], publisher: Publisher) -> Sequence[Emission]:
     """The outputs, the dead letters among them with the values of their records."""
-    letters = {index: letter for index, one in enumerate(emissions) if (letter := _letter(one)) is not None}
+    letters = {index: letter for index, emission in enumerate(emissions) if (letter := _letter(emission)) is not None}
     if not letters:
         return emissions
     wanted = defaultdict[TopicPartition, set[int]](set)

@@ -102,7 +102,12 @@ def check_changes(old: ProgramSpec, new: ProgramSpec, trained: Bounds) -> None:
     """Raise ``SpecRefusedError`` with each change that is refused, and why."""
     refused = [change for change in changes(old, new, trained) if change.refusal is not None]
     if refused:
-        raise SpecRefusedError("; ".join(f"{one.path} cannot change: {one.refusal} ({one})" for one in refused))
+        raise SpecRefusedError(
+            "; ".join(
+                f"{refused_change.path} cannot change: {refused_change.refusal} ({refused_change})"
+                for refused_change in refused
+            )
+        )
 
 
 def _differences(old: ProgramSpec, new: ProgramSpec) -> Iterator[tuple[Path, str, str]]:

@@ -261,9 +261,9 @@ class History:
 def state_of(happenings: list[Happening]) -> str:
     """Where an application stands after these events of one program, in words."""
     events = [happening.event for happening in happenings]
-    erasures = [one for one in happenings if one.kind == "erasure" and not one.refused]
+    erasures = [erasure for erasure in happenings if erasure.kind == "erasure" and not erasure.refused]
     if erasures:
-        is_done = any(one.was_read for one in erasures)
+        is_done = any(erasure.was_read for erasure in erasures)
         return "erased" if is_done else "to be erased; erased where the journal no longer holds the erasure"
     promise = _promise(events)
     return _state(happenings, events) + (f"; {promise}" if promise else "")

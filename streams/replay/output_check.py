@@ -208,7 +208,7 @@ class OutputCheck:
     def _compare(self, offset: int, emissions: Sequence[Emission]) -> Iterator[Difference]:
         partition = self._journal.partition
         was = self._published.outputs_of(partition, offset)
-        now = {(topic_of(one, self._topics), one.id): one for one in emissions}
+        now = {(topic_of(emission, self._topics), emission.id): emission for emission in emissions}
         found = []
         for topic, id in was.keys() | now.keys():
             if not self._published.compares(topic, partition, offset):

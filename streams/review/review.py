@@ -49,8 +49,11 @@ def review(
     suspicions: list[Suspicion] = []
     for name, rule in RULES.items():
         progress(f"looking for what is suspicious, by the rule {name}")
-        found = sorted(rule(evidence), key=lambda one: -abs(one.figure))
-        suspicions += [Suspicion(name, places.place_of(one.path), one.figure, one.text, one.feature) for one in found]
+        found = sorted(rule(evidence), key=lambda finding: -abs(finding.figure))
+        suspicions += [
+            Suspicion(name, places.place_of(finding.path), finding.figure, finding.text, finding.feature)
+            for finding in found
+        ]
     note = LIMITED_PLACES.format(program.name, program.spec.policy.goal) if program.closes_rounds else None
     return Review(
         program.name,

@@ -44,7 +44,7 @@ class Names:
         self._numbers = [_as_numbers(name) for name in names]
         self._all = [(text, place) for place, texts in enumerate(self.texts) for text in texts]
         self._all += [(number, place) for place, numbers in enumerate(self._numbers) for number in numbers]
-        self._all.sort(key=lambda one: len(one[0]))
+        self._all.sort(key=lambda entry: len(entry[0]))
         self._sizes = [len(text) for text, _ in self._all]
 
     def found_in(self, content: bytes, is_file: bool = False, is_guess: bool = False) -> set[int]:

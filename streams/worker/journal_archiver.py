@@ -81,7 +81,7 @@ class JournalArchiver:
 
     async def _kept(self, segments: Sequence[SegmentFile]) -> int | None:
         """The end of the longest of these segments that holds what the topic holds."""
-        for segment in sorted(segments, key=lambda one: one.end, reverse=True):
+        for segment in sorted(segments, key=lambda part: part.end, reverse=True):
             records, end = await self.publisher.records_from(
                 segment.journal, segment.first, segment.end, 2 * self.segment_bytes
             )

@@ -175,7 +175,7 @@ def sections(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
         "options considered": list(_considered(explanation.considered or ())),
         "model and spec": list(_version_lines(explanation.versions)),
         "promised": list(explanation.promised),
-        "what became of it": [f"{one.time}  {one.kind}: {one.words}" for one in explanation.became],
+        "what became of it": [f"{event.time}  {event.kind}: {event.words}" for event in explanation.became],
         "not known": list(explanation.missing),
     }
     return ((heading, lines) for heading, lines in parts.items() if lines)

@@ -213,10 +213,10 @@ def _rewards(parts: Mapping[str, Sequence[RewardsSummary]]) -> Iterator[Table]:
     columns = (name("program"), *numbers("outcomes"), *means, *numbers("drifts"), words("last drift"))
     yield table("Rewards", columns, (row(program, summary) for program, summary in rewards.items()))
     unexpected = [
-        (program, one.feature, one.omega, one.omega_sd, one.difficulty)
+        (program, feature.feature, feature.omega, feature.omega_sd, feature.difficulty)
         for program, summary in rewards.items()
-        for one in summary.features
-        if one.is_unexpected
+        for feature in summary.features
+        if feature.is_unexpected
     ]
     if unexpected:
         yield table(

@@ -49,8 +49,10 @@ class ApplicationHistory(NamedTuple):
         Nothing of the journal where it or an output still has the application: what is told of it comes after that.
         """
         begun = any(
-            one.kind == "application" and one.was_read and getattr(one.event, "application", None) == self.application
-            for one in happenings
+            happening.kind == "application"
+            and happening.was_read
+            and getattr(happening.event, "application", None) == self.application
+            for happening in happenings
         )
         return [*([] if begun else map(str, self.cut)), *self.unread]
 

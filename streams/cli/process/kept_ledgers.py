@@ -34,8 +34,10 @@ def kept_snapshots(address: str, journal: TopicPartition) -> list[KeptLedger]:
     except SnapshotError as error:
         raise UsageError(f"--snapshots {error}") from error
     return [
-        KeptLedger(f"snapshot {one.file}", one.ledger.offset, partial(snapshots.fetch, one, stop=Event()))
-        for one in reversed(listed)
+        KeptLedger(
+            f"snapshot {snapshot.file}", snapshot.ledger.offset, partial(snapshots.fetch, snapshot, stop=Event())
+        )
+        for snapshot in reversed(listed)
     ]
 
 
@@ -44,8 +46,12 @@ def kept_checkpoints(archive: Archive, journal: TopicPartition) -> list[KeptLedg
     with archive_errors():
         there = archive.checkpoints(journal)
     return [
-        KeptLedger(f"checkpoint {one.name}", one.offset, partial(fetch_checked, archive, one, stop=Event()))
-        for one in there
+        KeptLedger(
+            f"checkpoint {checkpoint.name}",
+            checkpoint.offset,
+            partial(fetch_checked, archive, checkpoint, stop=Event()),
+        )
+        for checkpoint in there
     ]
 
 

@@ -22,9 +22,9 @@ def preference_updates(
     """The changes of preferences by the events of an application, by their kind and ``id``."""
     program = program_in_force(spec, topics, options)
     taught: dict[tuple[str, str], Shares] = {}
-    for one in replayed(application, program, topics, options):
-        if isinstance(one, PreferenceUpdate) and one.key.application == application:
-            taught[one.kind, one.id] = _changed(one, program)
+    for update in replayed(application, program, topics, options):
+        if isinstance(update, PreferenceUpdate) and update.key.application == application:
+            taught[update.kind, update.id] = _changed(update, program)
     return taught
 
 

@@ -76,7 +76,9 @@ class OptionCounts:
     def add(self, people: Sequence[PromisedOptions], path: float) -> None:
         """Count the options of people, where the models' path has the length ``path`` once the new one is there."""
         in_time = [promise for promise in people if promise.until_ms >= self._now_ms]
-        self.expired += sum(len(one.options) for one in people) - sum(len(one.options) for one in in_time)
+        self.expired += sum(len(promise.options) for promise in people) - sum(
+            len(promise.options) for promise in in_time
+        )
         if not in_time:
             return
         self.people += len(in_time)

@@ -126,7 +126,7 @@ def _honoured(verdict: Verdict) -> PromisedOptions:
     """The open options of a person, of whom the rejected ones are judged by the model that made them."""
     options = verdict.promise.options
     if verdict.rejected:
-        options = tuple([replace(one, honoured=one.honoured or one in verdict.rejected) for one in options])
+        options = tuple([replace(option, honoured=option.honoured or option in verdict.rejected) for option in options])
     return replace(verdict.promise, options=options, path_limit=verdict.path_limit)
 
 

@@ -78,8 +78,8 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
     tenths = tuple((int(outcomes), predicted, observed) for outcomes, predicted, observed in sums)
     best: dict[str, FeatureSummary] = {}
     for feature in (feature for part in parts for feature in part.features):
-        best[feature.feature] = min(feature, best.get(feature.feature, feature), key=lambda one: one.omega_sd)
-    features = sorted(best.values(), key=lambda one: -one.least_omega)
+        best[feature.feature] = min(feature, best.get(feature.feature, feature), key=lambda summary: summary.omega_sd)
+    features = sorted(best.values(), key=lambda summary: -summary.least_omega)
     last_ms = max((part.drift_ms for part in parts if part.drift_ms is not None), default=None)
     drifts, early = sum(part.drifts for part in parts), sum(part.early for part in parts)
     return RewardsSummary(tenths, drifts, last_ms, tuple(features), early, _calibration_error(tenths))

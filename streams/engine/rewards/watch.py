@@ -88,7 +88,7 @@ class RewardWatch(ProgramState):
         expected = np.array(self.expected)
         tenths = tenth_of(expected)
         sums = (np.bincount(tenths, weights, TENTHS) for weights in (None, expected, np.array(self.rewards)))
-        return np.stack([one.astype(np.float64) for one in sums])
+        return np.stack([total.astype(np.float64) for total in sums])
 
     def _keep(self, last: int) -> None:
         del self.expected[:-last], self.rewards[:-last]

@@ -39,8 +39,8 @@ class DriftDetector:
         self.values[-1] = value
         self.count[0] = min(self.count[0] + 1, KEPT)
         adwin = self._adwin(clock=1, min_window_length=5, grace_period=10)
-        for one in self.values[KEPT - self.count[0] :]:
-            adwin.update(float(one))
+        for kept in self.values[KEPT - self.count[0] :]:
+            adwin.update(float(kept))
         if adwin.drift_detected:
             self.count[0] = min(int(adwin.width), self.count[0])
         return bool(adwin.drift_detected)

@@ -37,7 +37,7 @@ def beginnings(options: KafkaOptions, offsets: Iterable[PartitionOffsets]) -> li
 
     Needs DESCRIBE alone: Kafka tells the time of the first record, and nothing is read.
     """
-    cut = {TopicPartition(one.topic, one.partition): one for one in offsets if one.begin > 0}
+    cut = {TopicPartition(span.topic, span.partition): span for span in offsets if span.begin > 0}
     if not cut:
         return []
     admin = AdminClient(options.confluent(), logger=client_log)

@@ -43,8 +43,8 @@ def members(options: KafkaOptions) -> list[GroupMember]:
             raise may_not(options, "DESCRIBE", f"group {options.group}") from error
         raise unreachable(options, error.args[0].str()) from error
     found = (
-        GroupMember(_name(one), frozenset((at.topic, at.partition) for at in _assigned(one)))
-        for one in described.members
+        GroupMember(_name(described_member), frozenset((at.topic, at.partition) for at in _assigned(described_member)))
+        for described_member in described.members
     )
     return sorted(found, key=lambda member: member.name)
 

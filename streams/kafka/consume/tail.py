@@ -56,7 +56,7 @@ async def records_at(
     if not wanted:
         return found
     budget = ReadBudget(options.max_batch_bytes)
-    async with _consumer(options, ", ".join(sorted({one.topic for one in wanted})), budget) as (consumer, patience):
+    async with _consumer(options, ", ".join(sorted({place.topic for place in wanted})), budget) as (consumer, patience):
         for partition, offsets in wanted.items():
             tp = aiokafka.TopicPartition(*partition)
             consumer.assign([tp])

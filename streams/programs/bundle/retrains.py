@@ -131,8 +131,8 @@ def _loaded_layers(arrays: Arrays, columns: int) -> Iterator[DecisionModel]:
         raise ValueError("its arrays are of different numbers of retrains")
     for number in range(len(arrays[names[0]])):
         layers = [(arrays[weights][number], arrays[bias][number]) for weights, bias in pairs]
-        one = len(layers) == 1
-        yield LogisticLayer(*layers[0], columns) if one else Perceptron(layers, str(activation), columns)
+        is_single = len(layers) == 1
+        yield LogisticLayer(*layers[0], columns) if is_single else Perceptron(layers, str(activation), columns)
 
 
 def _of_trees(models: Sequence[TreeSum]) -> Arrays:

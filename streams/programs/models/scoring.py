@@ -46,7 +46,10 @@ class LogisticScore:
     @staticmethod
     def together(scores: Sequence[LogisticScore]) -> Scores:
         """Those of R models, (n, R), in one go."""
-        weights, bias = np.stack([one.weights for one in scores], axis=1), np.array([one.bias for one in scores])
+        weights, bias = (
+            np.stack([score.weights for score in scores], axis=1),
+            np.array([score.bias for score in scores]),
+        )
         return lambda X: _sigmoid(_affine(X, weights, bias))
 
 

@@ -128,12 +128,12 @@ def _classifier(attributes: Mapping[str, Any], column: int) -> tuple[Weights, fl
     ids, weights = attributes["class_ids"], attributes["class_weights"]
     base = attributes.get("base_values", np.zeros(0))
     desired = 1.0 if column else -1.0
-    one = len(np.unique(ids)) == 1 and len(base) < 2
-    if one and link in ("LOGISTIC", "NONE"):
+    is_single = len(np.unique(ids)) == 1 and len(base) < 2
+    if is_single and link in ("LOGISTIC", "NONE"):
         start = float(base.sum()) * desired + (1.0 if link == "NONE" and not column else 0.0)
         return _by_leaf(attributes, "class", desired * weights), start, link == "LOGISTIC"
     # onnxruntime adds the bases of two classes, and leaves without a weight of one of them, in a way of its own.
-    if one or len(base) or not _weighs_both(attributes) or link not in ("LOGISTIC", "NONE", "SOFTMAX"):
+    if is_single or len(base) or not _weighs_both(attributes) or link not in ("LOGISTIC", "NONE", "SOFTMAX"):
         return None
     if link == "SOFTMAX":  # of two classes: the logistic function of their difference
         return _by_leaf(attributes, "class", np.where(ids == column, weights, -weights)), 0.0, True

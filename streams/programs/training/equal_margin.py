@@ -43,7 +43,7 @@ def _accepted(offers: Sequence[CheapestOptions]) -> float:
 def _relative_cost(offers: Sequence[CheapestOptions], promised: Sequence[CheapestOptions]) -> float:
     """The cost of plain options as a share of that of promised ones, of the people who have both."""
     plain, paid = 0.0, 0.0
-    for one, other in zip(offers, promised, strict=True):
-        _, mine, theirs = np.intersect1d(one.people, other.people, return_indices=True)
-        plain, paid = plain + float(one.cost[mine].sum()), paid + float(other.cost[theirs].sum())
+    for offer, other in zip(offers, promised, strict=True):
+        _, mine, theirs = np.intersect1d(offer.people, other.people, return_indices=True)
+        plain, paid = plain + float(offer.cost[mine].sum()), paid + float(other.cost[theirs].sum())
     return plain / paid if paid else 1.0

@@ -52,7 +52,9 @@ def leaves_total(evidence: Evidence) -> Iterator[Finding]:
         if name not in columns:
             continue
         relations = chain(_of_identities(everywhere, name), _of_pairs(columns, name))
-        broken = Counter({one.words: count for one in relations if (count := _count(one, evidence, changes))})
+        broken = Counter(
+            {relation.words: count for relation in relations if (count := _count(relation, evidence, changes))}
+        )
         if not broken or max(broken.values()) < FEWEST:
             continue
         [(words, count)] = broken.most_common(1)

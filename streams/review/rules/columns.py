@@ -103,7 +103,7 @@ def _followed(evidence: Evidence, column: Column) -> tuple[str, float]:
         first, second = ranks_of(leak.numbers[both]), ranks_of(column.numbers[both])
         if len(first) >= MANY_KINDS and np.ptp(first) and np.ptp(second):
             correlation = float(np.corrcoef(first, second)[0, 1])
-            best = max(best, (name, correlation), key=lambda one: abs(one[1]))
+            best = max(best, (name, correlation), key=lambda pair: abs(pair[1]))
     return best
 
 
