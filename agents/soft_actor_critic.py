@@ -170,8 +170,8 @@ class SoftActorCritic:
         return self._torch.stack([self._forward(critic, both)[:, 0] for critic in critics])
 
     def _descend(self, optimizer: int, loss: Any) -> None:
-        for one in self._optimizers:
-            one.zero_grad()
+        for stale in self._optimizers:
+            stale.zero_grad()
         loss.backward()
         self._optimizers[optimizer].step()
 

@@ -143,15 +143,15 @@ def tree_sum(trees: Sequence[Tree], base: float, *, logistic: bool) -> TreeSum:
 
 def joined(sums: Sequence[TreeSum], base: float) -> TreeSum:
     """The trees of several sums one after the other, in one sum with this ``base`` and the logistic link."""
-    starts = np.cumsum([0, *(len(one.nodes) for one in sums[:-1])])
-    nodes = [one.nodes.copy() for one in sums]
+    starts = np.cumsum([0, *(len(trees.nodes) for trees in sums[:-1])])
+    nodes = [trees.nodes.copy() for trees in sums]
     for tree, start in zip(nodes, starts.tolist(), strict=True):
         tree[tree[:, 0] >= 0, 1:] += start
     return TreeSum(
-        np.concatenate([one.roots + start for one, start in zip(sums, starts, strict=True)]),
+        np.concatenate([trees.roots + start for trees, start in zip(sums, starts, strict=True)]),
         np.concatenate(nodes),
-        np.concatenate([one.threshold for one in sums]),
-        np.concatenate([one.value for one in sums]),
+        np.concatenate([trees.threshold for trees in sums]),
+        np.concatenate([trees.value for trees in sums]),
         base,
         logistic=True,
     )

@@ -171,15 +171,18 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
     no question, at most one, and so on. An expired question is open when the recourse is told, and a refused answer is
     one that did not count.
     """
-    asked = Counter((one.program, one.application) for one in recording.events_of(Question))
-    asked_people = [one for one in recording.recourses if isinstance(one.answers, tuple)]
-    answered = {(one.program, one.application): len(cast(tuple[object, ...], one.answers)) for one in asked_people}
+    asked = Counter((question.program, question.application) for question in recording.events_of(Question))
+    asked_people = [recourse for recourse in recording.recourses if isinstance(recourse.answers, tuple)]
+    answered = {
+        (recourse.program, recourse.application): len(cast(tuple[object, ...], recourse.answers))
+        for recourse in asked_people
+    }
     regret = [sum(losses) / len(losses) if losses else None for losses in excess]
     figures = {
         "asked": asked.total(),
         "answered": sum(answered.values()),
         "expired": sum(asked[person] > answers for person, answers in answered.items()),
-        "refused": sum(one.topic.endswith(Topics(prefix="").answers) for one in recording.events_of(DeadLetter)),
+        "refused": sum(letter.topic.endswith(Topics(prefix="").answers) for letter in recording.events_of(DeadLetter)),
     }
     rows = [("answers", "above their own cheapest plan")]
     rows += [(str(answers), percentage(share)) for answers, share in enumerate(regret)]

@@ -72,7 +72,9 @@ class ShiftWorld(PeopleWorld):
                 summary.rewards for summary in of_ledgers if summary.program == name and summary.rewards is not None
             ]
             if parts:
-                self._omega[self.policy_of(name)] = {one.feature: one.omega for one in joined(parts).features}
+                self._omega[self.policy_of(name)] = {
+                    feature.feature: feature.omega for feature in joined(parts).features
+                }
 
     def show(self, recording: Recording, summary: Summary) -> Shown:
         """Improvement before and after the shift, and in the end what the ledgers say was learned."""

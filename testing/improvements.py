@@ -69,10 +69,10 @@ def its_arrays_restore_it(kind: type[TrainedImprovement]) -> None:
     """``arrays`` hold everything: ``restore`` makes the same estimate of them, to the last bit."""
     improvement, new = fitted(kind), rows(4)
     restored = kind.restore(improvement.arrays(), COLUMNS)
-    odds = [one.log_odds(new, new) for one in (restored, improvement)]
+    odds = [improver.log_odds(new, new) for improver in (restored, improvement)]
     require(odds[0].tobytes() == odds[1].tobytes(), f"row 0 has {odds[1][0]!r}, and {odds[0][0]!r} restored")
     require(restored.knows_deviation is improvement.knows_deviation, "`knows_deviation` is another when it is restored")
-    deviations = [one.deviation(new, new) for one in (restored, improvement)]
+    deviations = [improver.deviation(new, new) for improver in (restored, improvement)]
     same = (deviations[0] is None) == (deviations[1] is None)
     require(
         same and (deviations[0] is None or np.array_equal(deviations[0], np.asarray(deviations[1]))),

@@ -124,8 +124,8 @@ class Tape:
         """Write the journal and what was published to the topics of a broker."""
         with EventWriter(options) as writer:
             for (topic, partition), log in self.run.broker.logs.items():
-                for one in log:
-                    writer.send(topic, one.value or b"", key=one.key, headers=one.headers, partition=partition)
+                for record in log:
+                    writer.send(topic, record.value or b"", key=record.key, headers=record.headers, partition=partition)
 
     def fates(self) -> list[tuple[str, str]]:
         """Return application and fate of every published reward."""

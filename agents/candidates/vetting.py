@@ -129,10 +129,10 @@ class Vetting(NamedTuple):
         allowed = self.space.allowed(boxes.points(number[place])) if len(number) else np.zeros(0, np.bool_)
         found[grid[allowed]] = (number[place] - first[grid])[allowed]
         end = np.append(place, len(number))[1:]
-        for one in np.flatnonzero(~allowed).tolist():
-            rest = number[place[one] : end[one]]
+        for row in np.flatnonzero(~allowed).tolist():
+            rest = number[place[row] : end[row]]
             may = np.flatnonzero(self.space.allowed(boxes.points(rest)))
-            found[grid[one]] = rest[may[0]] - first[grid[one]] if len(may) else -1
+            found[grid[row]] = rest[may[0]] - first[grid[row]] if len(may) else -1
         return found
 
     def _scores(self, boxes: Boxes, count: int) -> Array:

@@ -133,8 +133,8 @@ class SacTraining:
             yield np.stack([earned, played.reliability, played.feasibility])
 
     def _observe(self, recent: list[RecentRounds], closed: list[ClosedRound]) -> Any:
-        for episode, one in zip(recent, closed, strict=True):
-            episode.observe(one)
+        for episode, result in zip(recent, closed, strict=True):
+            episode.observe(result)
         return self._torch.tensor(np.concatenate([episode.seen for episode in recent]), dtype=self._torch.float32)
 
     def _random_actions(self, count: int) -> Any:

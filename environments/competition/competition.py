@@ -104,7 +104,9 @@ class Rejected:
 
     def with_more(self, others: Rejected) -> Rejected:
         """These and others, in the order of episodes and persons."""
-        both = [np.concatenate([getattr(one, field.name) for one in (self, others)]) for field in fields(self)]
+        both = [
+            np.concatenate([getattr(rejected, field.name) for rejected in (self, others)]) for field in fields(self)
+        ]
         return Rejected(*both).subset(np.lexsort((both[1], both[0])))
 
 

@@ -90,7 +90,7 @@ class SeasonRun(Run):
 
     def on_dead_letter(self, ids: set[str]) -> bool:
         """Whether it is of an event of this run."""
-        return any(one.startswith(f"{self.program}/{self._prefix}") for one in ids)
+        return any(id.startswith(f"{self.program}/{self._prefix}") for id in ids)
 
     def _id(self, event: Application | Outcome) -> str:
         kind = "application" if isinstance(event, Application) else "outcome"
@@ -138,7 +138,8 @@ def _read(answer: Recourse | NoRecourse) -> Advice:
     if isinstance(answer, NoRecourse):
         return Advice(goal if answer.reason == APPLY_AGAIN else None)
     return Advice(
-        goal, {one.id: {change.feature: float(change.target) for change in one.changes} for one in answer.options}
+        goal,
+        {option.id: {change.feature: float(change.target) for change in option.changes} for option in answer.options},
     )
 
 
@@ -153,8 +154,8 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
     Coverage is the share of those who came back with their promised score that got a place. ``feasibility`` is RF, the
     share of the rejected who come back with the score that they were told: the mean of the rounds.
     """
-    rounds = sorted(recording.events_of(Threshold), key=lambda one: (one.round, one.program))
-    feasibility = mean_of_rounds([one.feasibility for season in seasons for one in season.outcomes])
+    rounds = sorted(recording.events_of(Threshold), key=lambda closed: (closed.round, closed.program))
+    feasibility = mean_of_rounds([outcome.feasibility for season in seasons for outcome in season.outcomes])
     served = RunProgress(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
     if not rounds:
         return Shown(served, "", [Section("", data={"feasibility": feasibility})])
@@ -164,14 +165,16 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
     lines = [f"coverage {coverage}", f"promises: {promises}"]
     if feasibility is not None:
         lines.append(f"{percentage(feasibility)} of the rejected came back with the score they were told")
-    lines += [f"drift in round {one.round}: {', '.join(one.drift)}" for one in last if one.drift]
+    lines += [f"drift in round {closed.round}: {', '.join(closed.drift)}" for closed in last if closed.drift]
     data = {
         "coverage": {"nominal": nominal, "achieved": achieved, "rounds": len(rounds)},
         "promises": promises,
         "feasibility": feasibility,
         "last_rounds": last,
     }
-    by_program = {name: [one for one in rounds if one.program == name] for name in sorted({o.program for o in rounds})}
+    by_program = {
+        name: [closed for closed in rounds if closed.program == name] for name in sorted({o.program for o in rounds})
+    }
     section = Section("Rounds and promises", _rows(last), lines, [_goals(by_program), _coverages(by_program)], data)
     line = f"threshold {last[-1].threshold:.3f}, next goal {_goal(last[-1])}, coverage {coverage}, promises: {promises}"
     return Shown(served, line, [section])
@@ -179,21 +182,21 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
 
 def promises_of(recording: Recording) -> PromiseSummary:
     """The promised scores, by what has become of them."""
-    made = sum(isinstance(one.target_score, float) for one in recording.events_of(Recourse))
-    made += sum(one.reason == APPLY_AGAIN for one in recording.events_of(NoRecourse))
-    return PromiseSummary.from_counts(made, Counter(one.status for one in _settled(recording)))
+    made = sum(isinstance(recourse.target_score, float) for recourse in recording.events_of(Recourse))
+    made += sum(answer.reason == APPLY_AGAIN for answer in recording.events_of(NoRecourse))
+    return PromiseSummary.from_counts(made, Counter(promise.status for promise in _settled(recording)))
 
 
 def _settled(recording: Recording) -> Sequence[PromiseChange]:
-    return [one for one in recording.events_of(PromiseChange) if isinstance(one.target_score, float)]
+    return [promise for promise in recording.events_of(PromiseChange) if isinstance(promise.target_score, float)]
 
 
 def _achieved(recording: Recording) -> float | None:
     # A promise may be kept without the promised score, where places are left.
     reached = [
-        one.status == "kept"
-        for one in _settled(recording)
-        if one.score is not None and reaches_score(one.score, cast(float, one.target_score))
+        promise.status == "kept"
+        for promise in _settled(recording)
+        if promise.score is not None and reaches_score(promise.score, cast(float, promise.target_score))
     ]
     return sum(reached) / len(reached) if reached else None
 
@@ -207,9 +210,9 @@ def _rows(last: Sequence[Threshold]) -> Sequence[Sequence[str]]:
 def _goals(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
     lines = []
     for group, (name, closed) in enumerate(by_program.items()):
-        numbers = [one.round for one in closed]
-        goals = [float("nan") if one.goal is None else one.goal for one in closed]
-        lines.append(Line(f"{name}: threshold", numbers, [one.threshold for one in closed], group))
+        numbers = [closed_round.round for closed_round in closed]
+        goals = [float("nan") if closed_round.goal is None else closed_round.goal for closed_round in closed]
+        lines.append(Line(f"{name}: threshold", numbers, [closed_round.threshold for closed_round in closed], group))
         lines.append(Line(f"{name}: goal", numbers, goals, group, dotted=True))
     return Plot("threshold and goal for the next rounds", lines, "round", highest=1.0)
 
@@ -217,9 +220,16 @@ def _goals(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
 def _coverages(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
     lines = []
     for group, (name, closed) in enumerate(by_program.items()):
-        known = [(one.round, one.coverage.achieved) for one in closed if one.coverage.achieved is not None]
+        known = [
+            (closed_round.round, closed_round.coverage.achieved)
+            for closed_round in closed
+            if closed_round.coverage.achieved is not None
+        ]
         lines.append(Line(name, [number for number, _ in known], [achieved for _, achieved in known], group))
-    last = max((closed[-1] for closed in by_program.values()), key=lambda one: (one.round, one.program))
+    last = max(
+        (closed[-1] for closed in by_program.values()),
+        key=lambda closed_round: (closed_round.round, closed_round.program),
+    )
     lines.append(Line("nominal", [0, last.round], [last.coverage.nominal] * 2))
     return Plot("coverage so far", lines, "round", highest=1.02)
 

@@ -72,7 +72,10 @@ class GoalPractice:
         closed = self._open(t + 1)
         reached, accepted_of_them = (
             np.array([mask.sum() for mask in masks])
-            for masks in ([one.reached for one in closed], [one.reached & one.accepted for one in closed])
+            for masks in (
+                [result.reached for result in closed],
+                [result.reached & result.accepted for result in closed],
+            )
         )
         return PlayedRounds(closed, share(accepted_of_them, reached), share(reached, turned_down))
 

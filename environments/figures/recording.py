@@ -106,10 +106,10 @@ class ShownAnswers(Struct, frozen=True):
     def from_answers(cls, recourses: Sequence[Recourse], none: Sequence[NoRecourse], policy: str) -> Self:
         """Those of a program whose policy is called ``policy``; the example of a reason is the first by name."""
         examples = {
-            reason: min((one for one in none if one.reason == reason), key=_application)
-            for reason in dict.fromkeys(one.reason for one in none)
+            reason: min((answer for answer in none if answer.reason == reason), key=_application)
+            for reason in dict.fromkeys(answer.reason for answer in none)
         }
-        return cls(policy, len(recourses), dict(Counter(one.reason for one in none)), examples)
+        return cls(policy, len(recourses), dict(Counter(answer.reason for answer in none)), examples)
 
 
 class Summary(Struct, frozen=True):
@@ -195,7 +195,7 @@ class Recording:
     @property
     def recourses(self) -> Sequence[Recourse]:
         """The first recourse of everybody who has one."""
-        return [one for one in self.events_of(Recourse) if not one.is_revision]
+        return [recourse for recourse in self.events_of(Recourse) if not recourse.is_revision]
 
     def summary(self, scores: Mapping[str, ScorePoint], shown: str = "", policy: str = "") -> Summary:
         """Everything so far. ``scores`` are those of the policies by name, all in the same world.
@@ -205,7 +205,7 @@ class Recording:
         recourses, none = self.recourses, self.events_of(NoRecourse)
         longest = max(scores.values(), key=lambda score: score.rounds, default=None)
         seconds = (self._last_ms - self._first_ms) / 1000
-        changes = [len(option.changes) for one in recourses for option in one.options]
+        changes = [len(option.changes) for recourse in recourses for option in recourse.options]
         answers, options = len(recourses) + len(none), len(changes)
         fates = Counter(reward.fate for reward in self.events_of(Reward))
         closed = {_case(reward) for reward in self.events_of(Reward) if reward.fate in CLOSING_FATES}
@@ -267,7 +267,7 @@ def _case(event: ModelDecision | Recourse | NoRecourse | Reward) -> _Case:
 
 
 def _of(answers: Sequence[A], program: str) -> Sequence[A]:
-    return [one for one in answers if one.program == program]
+    return [answer for answer in answers if answer.program == program]
 
 
 def _application(answer: Recourse | NoRecourse) -> str:

@@ -49,7 +49,7 @@ def without_way(summary: Summary) -> Iterator[WithoutWay]:
     shown = summary.shown_answers
     if shown is None:
         return
-    for reason, people in sorted(shown.none.items(), key=lambda one: (-one[1], one[0])):
+    for reason, people in sorted(shown.none.items(), key=lambda entry: (-entry[1], entry[0])):
         example = shown.examples[reason]
         words = reason.replace("_", " ")
         yield WithoutWay(words, people, printable(example.application), printable(example.detail))

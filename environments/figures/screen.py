@@ -89,7 +89,10 @@ def _options(summary: Summary) -> str:
 
 def _examples(summary: Summary) -> list[RenderableType]:
     """The recourse of a few people in words, one row an option."""
-    return [Group(Text(printable(str(one).split("\n")[0])), _option_rows(one), Text()) for one in summary.examples]
+    return [
+        Group(Text(printable(str(example).split("\n")[0])), _option_rows(example), Text())
+        for example in summary.examples
+    ]
 
 
 def _option_rows(recourse: Recourse) -> Table:

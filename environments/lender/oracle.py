@@ -54,7 +54,7 @@ class Oracle:
         current = person.columns[0]
         most = np.array([_most(feature, value) for feature, value in zip(self._lender.features, current, strict=True)])
         deviations = np.array(
-            [self._lender.equations.things[one.thing].deviation for one in self._lender.equations.columns]
+            [self._lender.equations.things[column.thing].deviation for column in self._lender.equations.columns]
         )
         columns = [max(thing, key=lambda place: abs(most[place] / deviations[place])) for thing in self._things]
         targets = np.repeat(person.columns, len(self._chosen), axis=0)

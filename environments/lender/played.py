@@ -187,21 +187,26 @@ class Half(Struct, frozen=True):
     def from_options(cls, stated_options: Sequence[Sequence[StatedOption]]) -> Half:
         """That of the options of some people."""
         number, taken = len(stated_options), [option for option in map(taken_of, stated_options) if option is not None]
-        stated = [(one.stated_help, one.stated_execution) for one in taken if one.stated_help is not None]
+        stated = [(choice.stated_help, choice.stated_execution) for choice in taken if choice.stated_help is not None]
         intervals = [
-            (one.help, *one.interval) for options in stated_options for one in options if one.interval is not None
+            (choice.help, *choice.interval)
+            for options in stated_options
+            for choice in options
+            if choice.interval is not None
         ]
         return cls(
             number,
             _mean([not options for options in stated_options], number),
-            Pair(_mean([help for help, _ in stated], len(stated)), _mean([one.help for one in taken], len(taken))),
             Pair(
-                _mean([one.stated_execution for one in taken], len(taken)),
-                _mean([one.execution for one in taken], len(taken)),
+                _mean([help for help, _ in stated], len(stated)), _mean([choice.help for choice in taken], len(taken))
+            ),
+            Pair(
+                _mean([choice.stated_execution for choice in taken], len(taken)),
+                _mean([choice.execution for choice in taken], len(taken)),
             ),
             Pair(
                 _mean([help * acts for help, acts in stated], number) if len(stated) == len(taken) else None,
-                _mean([one.reward for one in taken], number),
+                _mean([choice.reward for choice in taken], number),
             ),
             _mean([low <= help <= high for help, low, high in intervals], len(intervals)),
         )
@@ -225,14 +230,16 @@ class ProgramFigures(Struct, frozen=True):
 
 def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
     """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
-    answers = {policies[run.program]: _figures(run.answers) for run in runs}
+    by_policy = {policies[run.program]: _figures(run.answers) for run in runs}
     halves = {
-        f"{policy}, {short}": getattr(one, half) for policy, one in answers.items() for half, short in HALVES.items()
+        f"{policy}, {short}": getattr(figures, half)
+        for policy, figures in by_policy.items()
+        for half, short in HALVES.items()
     }
     rows = [("rejected by the model", *halves), *zip(NAMES, *(half.cells for half in halves.values()), strict=True)]
     conclusions = [
-        f"{policy}: of {one.returned} who came back with their option carried out, {one.rejected} were rejected"
-        for policy, one in answers.items()
+        f"{policy}: of {figures.returned} who came back with their option carried out, {figures.rejected} were rejected"
+        for policy, figures in by_policy.items()
     ]
     plots = [
         Plot(
@@ -247,11 +254,11 @@ def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
         )
         for title, name in (("it helps who carries it out", "help"), ("it is carried out", "execution"))
     ]
-    data = {"lender": answers, "days": runs[0].days}
+    data = {"lender": by_policy, "days": runs[0].days}
     title, lines = "What was believed, and what was true", [*conclusions, *LEGEND]
     helped = ", ".join(
-        f"{policy} {' / '.join(one.first.helped.cells)}, then {' / '.join(one.second.helped.cells)}"
-        for policy, one in answers.items()
+        f"{policy} {' / '.join(figures.first.helped.cells)}, then {' / '.join(figures.second.helped.cells)}"
+        for policy, figures in by_policy.items()
     )
     section = Section(title, rows, lines, plots, data)
     return Shown(runs[0].served, f"help believed / true: {helped}", [section], conclusions)

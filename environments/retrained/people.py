@@ -155,7 +155,7 @@ class RetrainedPeople:
     def arrivals(self, day: int) -> list[ReturningApplicant]:
         """Who applies on a day: newcomers, then those who come back."""
         people, days = len(self.newcomers), self.settings.arrival_days
-        first, last = (-(-people * one // days) for one in (day, day + 1)) if day < days else (0, 0)
+        first, last = (-(-people * number // days) for number in (day, day + 1)) if day < days else (0, 0)
         new = [ReturningApplicant(_name(who, 0), _applicant(who), self.newcomers[who]) for who in range(first, last)]
         back = sorted((plan.person, name) for name, plan in self._plans.items() if plan.back == day)
         return [*new, *(self._return(name, day) for _, name in back)]

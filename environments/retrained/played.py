@@ -97,7 +97,9 @@ class RetrainedRun(DayRun):
     def returns(self) -> Sequence[ReturnsSummary]:
         """Those who did what was asked, by model."""
         numbers = range(len(self._models) + 1)
-        return [ReturnsSummary(self.program, one, self._done[one], self._turned_away[one]) for one in numbers]
+        return [
+            ReturnsSummary(self.program, number, self._done[number], self._turned_away[number]) for number in numbers
+        ]
 
     def receive(self, event: Struct) -> None:
         """Handle an event of the program, or a line of the journal."""
@@ -139,7 +141,11 @@ class RetrainedRun(DayRun):
     def _take(self, arrival: ReturningApplicant, options: Sequence[Option]) -> None:
         self._open[self._prefix + arrival.application] = sum(option.status == "open" for option in options)
         id = self._people.answer(arrival, self.day, self._offers(options))
-        taken = [TakenOption(arrival.features, _targets(one), one.cost, self._model) for one in options if one.id == id]
+        taken = [
+            TakenOption(arrival.features, _targets(stated), stated.cost, self._model)
+            for stated in options
+            if stated.id == id
+        ]
         self._recorder.record(self._answers, taken[0] if taken else None)
         self._answers += 1
 
@@ -186,23 +192,25 @@ def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[
 
     ``policies`` are by program. A revised recourse promises new options in place of broken ones.
     """
-    returns, promises = [one for run in runs for one in run.returns], promises_of(recording)
+    returns, promises = [summary for run in runs for summary in run.returns], promises_of(recording)
     away = {policy: _share(returns, program) for program, policy in policies.items()}
-    numbers = sorted({one.model for one in returns})
+    numbers = sorted({summary.model for summary in returns})
     rows = [("program", *(f"model {number + 1}" for number in numbers), "all")]
-    for program in dict.fromkeys(one.program for one in returns):
-        returned = [one for one in returns if one.program == program]
-        rows.append((program, *(_cell([one]) for one in returned), _cell(returned)))
+    for program in dict.fromkeys(summary.program for summary in returns):
+        returned = [summary for summary in returns if summary.program == program]
+        rows.append((program, *(_cell([summary]) for summary in returned), _cell(returned)))
     title, lines = "Turned away, of those who did what was asked", [f"promises: {promises}"]
     data = {"promises": promises, "turned_away": away, "returns": returns, "days": runs[0].days}
     shares = ", ".join(f"{policy} {percentage(share)}" for policy, share in away.items())
+    done = Counter[str]()
+    for summary in returns:
+        done[summary.program] += summary.done
     return Shown(
         runs[0].served,
         f"turned away of those who did what was asked: {shares}, promises: {promises}",
         [Section(title, rows, lines, data=data)],
         [
-            f"{program}: of {sum(one.done for one in returns if one.program == program)} who did what was asked, "
-            f"{percentage(away[policy])} were turned away"
+            f"{program}: of {done[program]} who did what was asked, {percentage(away[policy])} were turned away"
             for program, policy in policies.items()
         ],
     )
@@ -210,7 +218,9 @@ def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[
 
 def promises_of(recording: Recording) -> PromiseSummary:
     """The promised options, by what has become of them."""
-    opened = sum(option.status is not UNSET for one in recording.events_of(Recourse) for option in one.options)
+    opened = sum(
+        option.status is not UNSET for recourse in recording.events_of(Recourse) for option in recourse.options
+    )
     ended = Counter[str]()
     for change in recording.events_of(PromiseChange):
         ended[change.status] += len(change.options) if isinstance(change.options, tuple) else 0
@@ -218,14 +228,14 @@ def promises_of(recording: Recording) -> PromiseSummary:
 
 
 def _cell(returns: Sequence[ReturnsSummary]) -> str:
-    rejected, done = sum(one.rejected for one in returns), sum(one.done for one in returns)
+    rejected, done = sum(summary.rejected for summary in returns), sum(summary.done for summary in returns)
     return f"{rejected} of {done} ({percentage(rejected / done)})" if done else "-"
 
 
 def _share(returns: Sequence[ReturnsSummary], program: str) -> float | None:
-    returned = [one for one in returns if one.program == program]
-    done = sum(one.done for one in returned)
-    return sum(one.rejected for one in returned) / done if done else None
+    returned = [summary for summary in returns if summary.program == program]
+    done = sum(summary.done for summary in returned)
+    return sum(summary.rejected for summary in returned) / done if done else None
 
 
 NAME = "retrained"

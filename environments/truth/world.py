@@ -187,7 +187,7 @@ class TruthWorld(Arrivals):
     def worth(self, t: int, targets: Array) -> Worth:
         """What the option is worth that the person takes up; its cost is the l1 cost."""
         _, chances = self._taken(t, targets)
-        improvement, execution, cost = (float(one[0]) for one in chances)
+        improvement, execution, cost = (float(values[0]) for values in chances)
         return Worth(improvement * execution, improvement, cost)
 
     def outcome(self, t: int, targets: Array) -> DueOutcome | None:

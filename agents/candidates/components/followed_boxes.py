@@ -35,8 +35,8 @@ class FollowedBoxes(NamedTuple):
         fits &= _go_one_way(values, axes, boxes.size)
         found, along = np.full(len(fits), -1), np.flatnonzero(fits)
         if len(along):
-            rows, one = boxes.rows[boxes.owner[along]], np.arange(len(along))
-            found[along] = rejected(Boxes(rows, boxes.columns, values[along], one, axes[along], boxes.size[along]))
+            rows, numbers = boxes.rows[boxes.owner[along]], np.arange(len(along))
+            found[along] = rejected(Boxes(rows, boxes.columns, values[along], numbers, axes[along], boxes.size[along]))
         for grid in np.flatnonzero(~fits).tolist():
             hits = np.flatnonzero(rejected(self._one_by_one(grid)) >= 0)
             found[grid] = hits[0] if len(hits) else -1
@@ -94,9 +94,9 @@ class FollowedBoxes(NamedTuple):
             if not self.acted[boxes.owner[grid], feature]:
                 rows[:, boxes.columns[feature]] = person[boxes.columns[feature]]
         states = self.consequences.states_after(rows, np.repeat(person[np.newaxis], len(rows), axis=0))
-        none, one = np.full((len(states), 1), -1), np.ones((len(states), 1), np.intp)
+        none, single = np.full((len(states), 1), -1), np.ones((len(states), 1), np.intp)
         column = boxes.columns[:1]
-        return Boxes(states, column, states[:, column][:, :, np.newaxis], np.arange(len(states)), none, one)
+        return Boxes(states, column, states[:, column][:, :, np.newaxis], np.arange(len(states)), none, single)
 
 
 def _go_one_way(values: Array, axes: Indices, size: Indices) -> Mask:

@@ -91,8 +91,8 @@ def useful(targets: Targets, first: Indices, features: int) -> tuple[Indices, In
             end = start
             while end < b and targets.feature[end, 0] == targets.feature[start, 0]:
                 end += 1
-            for one in range(start, end):
-                kept[one - a] = not _replaced(targets, one, start, end)
+            for target in range(start, end):
+                kept[target - a] = not _replaced(targets, target, start, end)
             start = end
         value = np.where(kept, targets.value[a:b], -np.inf)
         marked[np.argsort(-value, kind="mergesort")[: min(MOST_MOVES, kept.sum())]] = True
@@ -105,13 +105,13 @@ def useful(targets: Targets, first: Indices, features: int) -> tuple[Indices, In
 
 
 @compiled
-def _replaced(targets: Targets, one: int, start: int, end: int) -> bool:
+def _replaced(targets: Targets, target: int, start: int, end: int) -> bool:
     """Whether another of these moves costs no more than one, helps no less and scores no lower."""
-    cost, helps, odds = targets.cost[one], targets.helps[one], targets.odds[one]
+    cost, helps, odds = targets.cost[target], targets.helps[target], targets.odds[target]
     for other in range(start, end):
         as_good = targets.cost[other] <= cost and targets.helps[other] >= helps and targets.odds[other] >= odds
         better = targets.cost[other] < cost or targets.helps[other] > helps or targets.odds[other] > odds
-        if as_good and (other < one or better):
+        if as_good and (other < target or better):
             return True
     return False
 
@@ -128,12 +128,12 @@ def _mark_farthest(targets: Targets, a: int, b: int, features: int, marked: Mask
     others = np.zeros(features, np.intp)
     others[targets.feature[a, 0]] = leading if a + leading < b else -1
     highest, lowest = others.copy(), others.copy()
-    for one in range(b - a):
-        m, steps = targets.feature[a + one, 0], targets.steps[a + one, 0]
+    for target in range(b - a):
+        m, steps = targets.feature[a + target, 0], targets.steps[a + target, 0]
         for far, sign in ((highest, 1), (lowest, -1)):
             before = targets.steps[a + far[m], 0] if far[m] >= 0 and targets.feature[a + far[m], 0] == m else 0
             if sign * steps > sign * before or far[m] < 0:
-                far[m] = one
+                far[m] = target
     for m in range(features):
         marked[highest[m]] = marked[lowest[m]] = True
 
@@ -163,15 +163,15 @@ def varied(
     for i in range(len(first) - 1):
         best = best_of_sets(targets, first[i], first[i + 1])[:REFINED]
         for refinement in refinements:
-            for one in best:
+            for target in best:
                 for place in range(width):
-                    m, current = targets.feature[one, place], targets.steps[one, place]
+                    m, current = targets.feature[target, place], targets.steps[target, place]
                     moved = current + refinement
                     if m < 0 or not is_number[m] or moved < fewest[i, m] or moved > most[i, m]:
                         continue
                     if moved == 0 or (moved > 0) != (current > 0):
                         continue
-                    feature[at], steps[at] = targets.feature[one], targets.steps[one]
+                    feature[at], steps[at] = targets.feature[target], targets.steps[target]
                     steps[at, place] = moved
                     at += 1
         starts[i + 1] = at
@@ -187,10 +187,10 @@ def fewer(targets: Targets, first: Indices, dearest: float) -> Changes:
     starts, at = np.zeros(len(first), np.intp), 0
     for i in range(len(first) - 1):
         far, near = far_and_near(targets, first[i], first[i + 1], dearest)
-        for one in np.concatenate((far, near)):
-            size = _size(targets.feature[one])
+        for target in np.concatenate((far, near)):
+            size = _size(targets.feature[target])
             for place in range(size if size > 1 else 0):
-                _leave_out(targets, one, place, feature[at], steps[at])
+                _leave_out(targets, target, place, feature[at], steps[at])
                 at += 1
         starts[i + 1] = at
     return Changes(feature[:at], steps[:at], starts)
@@ -208,12 +208,12 @@ def offered(targets: Targets, first: Indices, dearest: float) -> tuple[Indices, 
     for i in range(len(first) - 1):
         a, b = first[i], first[i + 1]
         far, near = far_and_near(targets, a, b, dearest)
-        for one in far:
-            chosen[at] = one
+        for target in far:
+            chosen[at] = target
             at += 1
-        for one in near:
-            if _needs_all(targets, a, b, one):
-                chosen[at], is_near[at] = one, True
+        for target in near:
+            if _needs_all(targets, a, b, target):
+                chosen[at], is_near[at] = target, True
                 at += 1
         starts[i + 1] = at
     return chosen[:at], is_near[:at], starts
@@ -224,26 +224,26 @@ def far_and_near(targets: Targets, a: int, b: int, dearest: float) -> tuple[Indi
     """The best of the targets from a to b, without those of which a part is as good, and near ones of the same sets."""
     best, count = best_of_sets(targets, a, b), 0
     far = np.empty(len(best), np.intp)
-    for one in best:
+    for target in best:
         includes = False
         for before in far[:count]:
-            includes = _is_part(targets.feature[before], targets.feature[one])
+            includes = _is_part(targets.feature[before], targets.feature[target])
             if includes:
                 break
         if not includes:
-            far[count] = one
+            far[count] = target
             count += 1
     far = far[:count]
     if count:
         far = far[targets.cost[far] <= dearest * targets.cost[far[0]]][:MOST_OPTIONS]
     near, count = np.empty(len(far), np.intp), 0
-    for one in far:
+    for target in far:
         nearest = -1
         for other in range(a, b):
             nearer = targets.accepted[other] and (nearest < 0 or targets.near[other] > targets.near[nearest])
-            if nearer and _same(targets.feature[other], targets.feature[one]):
+            if nearer and _same(targets.feature[other], targets.feature[target]):
                 nearest = other
-        if targets.cost[nearest] < MUCH_NEARER * targets.cost[one]:
+        if targets.cost[nearest] < MUCH_NEARER * targets.cost[target]:
             near[count] = nearest
             count += 1
     return far, near[:count]
@@ -270,13 +270,13 @@ def best_of_sets(targets: Targets, a: int, b: int) -> Indices:
 
 
 @compiled
-def _needs_all(targets: Targets, a: int, b: int, one: int) -> bool:
+def _needs_all(targets: Targets, a: int, b: int, target: int) -> bool:
     """Whether no target from a to b is as good as one of which it is a part but for one change."""
-    size = _size(targets.feature[one])
-    least = targets.value[one] - LEAST_GAIN
-    feature, steps = targets.feature[one].copy(), targets.steps[one].copy()
+    size = _size(targets.feature[target])
+    least = targets.value[target] - LEAST_GAIN
+    feature, steps = targets.feature[target].copy(), targets.steps[target].copy()
     for place in range(size if size > 1 else 0):
-        _leave_out(targets, one, place, feature, steps)
+        _leave_out(targets, target, place, feature, steps)
         for part in range(a, b):
             as_good = targets.accepted[part] and not targets.value[part] < least
             if as_good and _same(targets.feature[part], feature) and _same(targets.steps[part], steps):
@@ -285,12 +285,12 @@ def _needs_all(targets: Targets, a: int, b: int, one: int) -> bool:
 
 
 @compiled
-def _leave_out(targets: Targets, one: int, place: int, feature: Indices, steps: Steps) -> None:
+def _leave_out(targets: Targets, target: int, place: int, feature: Indices, steps: Steps) -> None:
     """Write a target without its change at a place to ``feature`` and ``steps`` (K,)."""
     width = len(feature)
     for k in range(width - 1):
         taken = k if k < place else k + 1
-        feature[k], steps[k] = targets.feature[one, taken], targets.steps[one, taken]
+        feature[k], steps[k] = targets.feature[target, taken], targets.steps[target, taken]
     feature[width - 1], steps[width - 1] = NOTHING, 0
 
 
