@@ -85,7 +85,7 @@ def _check_value(value: Any, kind: Any, path: Path) -> Iterator[TypeMismatch]:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             below, message = _explain(error)
-            yield TypeMismatch((*path, *below), _between(kind, value) or message)
+            yield TypeMismatch((*path, *below), _limits_in_words(kind, value) or message)
 
 
 def _check_mapping(value: dict[str, Any], struct: type[msgspec.Struct], path: Path) -> Iterator[TypeMismatch]:
@@ -129,7 +129,7 @@ def _number_or_words(kind: Any) -> tuple[str, ...]:
     return tuple(word for part in get_args(kind) if get_origin(part) is Literal for word in get_args(part))
 
 
-def _between(kind: Any, value: Any) -> str | None:
+def _limits_in_words(kind: Any, value: Any) -> str | None:
     """What to do about a number that is not between two limits; None where there are no two, and for no number."""
     limits = [limit for limit in getattr(kind, "__metadata__", ()) if isinstance(limit, msgspec.Meta)]
     if isinstance(value, bool) or not isinstance(value, int | float) or not limits:

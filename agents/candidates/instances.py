@@ -109,7 +109,7 @@ class RecourseInstances(CandidateGenerator):
         self.arms = np.ascontiguousarray(instances, dtype=np.float64)
         self._max_changes = len(space.mutable) if space.max_changes is None else space.max_changes
         self._valid, self._allowed = valid, space.allowed(self.arms)
-        self._immutable = np.flatnonzero(self._is("none")[space.feature_of, 0])
+        self._immutable = np.flatnonzero(self._features_of_kind("none")[space.feature_of, 0])
         signs = {"up": 1, "down": -1}
         direction = np.array([signs.get(mutable, 0) for mutable in space.mutable], dtype=np.intp)[space.feature_of]
         smallest = space.smallest_change[space.feature_of] / space.scale - ROUNDING
@@ -169,8 +169,8 @@ class RecourseInstances(CandidateGenerator):
         _, smallest, _ = self._rules
         yield "not_valid_under_model", ~self._valid[None]
         yield "constraint", ~self._allowed[None]
-        yield "immutable", changed & self._is("none")
-        yield "direction", (falling & self._is("up")) | (rising & self._is("down"))
+        yield "immutable", changed & self._features_of_kind("none")
+        yield "direction", (falling & self._features_of_kind("up")) | (rising & self._features_of_kind("down"))
         yield "step", self._any_column((change != 0) & (np.abs(change) < smallest[:, None]))
         yield "max_change", self._any_column(np.abs(change) > self.space.largest_changes(person[None])[0][:, None])
         count = changed.sum(axis=0, keepdims=True)
@@ -207,7 +207,7 @@ class RecourseInstances(CandidateGenerator):
         np.logical_or.at(by_feature, self.space.feature_of, columns)
         return by_feature
 
-    def _is(self, kind: Mutable) -> Mask:
+    def _features_of_kind(self, kind: Mutable) -> Mask:
         """The features that are mutable in this way, (F, 1)."""
         return np.array([[mutable == kind] for mutable in self.space.mutable])
 

@@ -178,7 +178,7 @@ class Stages(Residual):
         """The probabilities at the pick that the person acts, and that it then helps."""
         (_, _, arm_effect, _, execution), gradient = self._read(pull.context)
         helps = (1.0 - gradient[LEVEL]) * np.exp(arm_effect)
-        return _within(execution), _within(float(helps))
+        return _clipped(execution), _clipped(float(helps))
 
     def _shares(self, pulls: Sequence[Pull], seen: Seen) -> list[float]:
         """The posterior probability of each pull that it is the one that was tried."""
@@ -211,7 +211,7 @@ class Stages(Residual):
 
     def _add_both(self, pull: Pull, reward: float, share: float) -> None:
         (expected, predictor, arm_effect, *_), gradient = self._read(pull.context)
-        expected = _within(expected)
+        expected = _clipped(expected)
         weight = self._add(gradient, expected, predictor, reward, share)
         self._add_arm(pull, weight, arm_effect, expected, reward, share)
 
@@ -232,5 +232,5 @@ class Stages(Residual):
         self._arm_evidence[:, pull.arm] += rounded(share * np.array([weight, weight * arm_effect + score]))
 
 
-def _within(probability: float) -> float:
+def _clipped(probability: float) -> float:
     return min(max(probability, LEAST_EXPECTED), MOST_EXPECTED)

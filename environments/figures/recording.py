@@ -231,8 +231,10 @@ class Recording:
             options=options,
             mean_changes=sum(changes) / options if options else None,
             many_changes_share=sum(number > MANY_CHANGES for number in changes) / options if options else None,
-            examples=tuple(sorted(_of(recourses, shown), key=_application)[:EXAMPLES]),
-            shown_answers=ShownAnswers.from_answers(_of(recourses, shown), _of(none, shown), policy) if shown else None,
+            examples=tuple(sorted(_answers_of(recourses, shown), key=_application)[:EXAMPLES]),
+            shown_answers=ShownAnswers.from_answers(_answers_of(recourses, shown), _answers_of(none, shown), policy)
+            if shown
+            else None,
         )
 
     def _application(self, case: _Case, record: Record) -> None:
@@ -266,7 +268,7 @@ def _case(event: ModelDecision | Recourse | NoRecourse | Reward) -> _Case:
     return _Case(event.program, event.application)
 
 
-def _of(answers: Sequence[A], program: str) -> Sequence[A]:
+def _answers_of(answers: Sequence[A], program: str) -> Sequence[A]:
     return [answer for answer in answers if answer.program == program]
 
 

@@ -36,11 +36,11 @@ def outcome_in_words(summary: Summary) -> str | None:
     shown = summary.shown_answers
     if shown is None or not shown.answers:
         return None
-    ways = _of(100, shown.recourse / shown.answers)
+    ways = _parts(100, shown.recourse / shown.answers)
     policy = summary.policies.get(shown.policy)
     if policy is None or policy.improvement is None:
         return f"Of 100 rejected people {ways} have a way forward."
-    cases = _of(10, policy.improvement)
+    cases = _parts(10, policy.improvement)
     return f"Of 100 rejected people {ways} have a way forward; who takes it is helped in {cases} of 10 cases."
 
 
@@ -55,7 +55,7 @@ def without_way(summary: Summary) -> Iterator[WithoutWay]:
         yield WithoutWay(words, people, printable(example.application), printable(example.detail))
 
 
-def _of(whole: int, share: float) -> int:
+def _parts(whole: int, share: float) -> int:
     """A share in so many parts, rounded; not all and not none of them where it is less, or more."""
     rounded = round(whole * share)
     least, most = int(share > 0.0), whole - int(share < 1.0)

@@ -136,7 +136,7 @@ class Equations:
         for the others, or more.
         """
         shift = self._shift(people, targets)
-        things = self._after(people.things, shift)
+        things = self._things_after(people.things, shift)
         moved = self._deviations * (things - people.things)[:, self._thing_of]
         columns = np.maximum(np.rint(people.columns + moved), 0.0)
         hard = np.array([thing.hard for thing in self.things])
@@ -154,7 +154,7 @@ class Equations:
                 shift[:, place] = of_thing[np.arange(len(of_thing)), largest]
         return shift
 
-    def _after(self, things: Floats, shift: Floats) -> Floats:
+    def _things_after(self, things: Floats, shift: Floats) -> Floats:
         """All things (P, J) after some are changed on purpose; a thing that is changed follows no other."""
         after = things.copy()
         for place in range(len(self.things)):

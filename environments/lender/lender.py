@@ -173,11 +173,11 @@ def what_follows(
         return
     carried = lender.equations.carried(case.person, taken.targets[np.newaxis])
     person = case.person._replace(things=carried.things, columns=np.clip(carried.columns, *lender.bounds))
-    yield _between(BACK_DAYS, back), OpenApplication(case.newcomer, case.returns + 1, person)
+    yield _time_between(BACK_DAYS, back), OpenApplication(case.newcomer, case.returns + 1, person)
     if reports < setting.reporting:
         option = taken.id if setting.names_option else None
-        yield _between(setting.report_days, report), Report(case.id, helps < taken.help, option)
+        yield _time_between(setting.report_days, report), Report(case.id, helps < taken.help, option)
 
 
-def _between(days: tuple[int, int], share: float) -> float:
+def _time_between(days: tuple[int, int], share: float) -> float:
     return days[0] + share * (days[1] - days[0])

@@ -57,7 +57,7 @@ class TrueImprovement:
         same = np.maximum(p1 - p0, 0.0) / np.maximum(1.0 - p0, np.finfo(np.float64).tiny)
         return self._luck_kept * same + (1.0 - self._luck_kept) * p1
 
-    def without(self, columns: Mask) -> TrueImprovement:
+    def without_effect_of(self, columns: Mask) -> TrueImprovement:
         """The same where changes of these encoded columns (D,) have no effect either."""
         return TrueImprovement(self._truth, self._luck_kept, self._ineffective | columns)
 

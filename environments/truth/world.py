@@ -119,7 +119,10 @@ class TruthWorld(Arrivals):
         """Let changes of a feature please the model only, or do so from the shift on."""
         named = np.array([candidate.name == feature for candidate in self._base.features])[self.codec.feature_of]
         before, after = self._improvement
-        self._improvement = before if from_the_shift else before.without(named), after.without(named)
+        self._improvement = (
+            before if from_the_shift else before.without_effect_of(named),
+            after.without_effect_of(named),
+        )
 
     # --- the program -----------------------------------------------------------------------------------------------
 

@@ -35,4 +35,4 @@ def amounts_of(column: Column, decisions: DraftDecisions) -> Amounts:
     answer = decisions.decide(DraftQuestion("not_given", column.name, seen, (), codes))
     if answer is None:
         return Amounts(column, f"`not_given: [{', '.join(map(str, codes))}]` if these are no values: {seen}")
-    return Amounts(column.without(codes) if answer else column)
+    return Amounts(column.without_codes(codes) if answer else column)

@@ -36,8 +36,8 @@ ROUND = 10
 def codes_of(column: Column) -> tuple[int, ...]:
     """The numbers of a column that seem to stand for "no value", from the least; none in a column of texts.
 
-    They are what a draft writes as ``not_given``. ``Column.without`` gives the column with these cells empty, of which
-    bounds, steps and directions are to be made. 0 is never among them: it may be an amount, and often is.
+    They are what a draft writes as ``not_given``. ``Column.without_codes`` gives the column with these cells empty, of
+    which bounds, steps and directions are to be made. 0 is never among them: it may be an amount, and often is.
 
     Examples
     --------
@@ -49,11 +49,11 @@ def codes_of(column: Column) -> tuple[int, ...]:
     distinct, counts = np.unique(column.values, return_counts=True)
     if not len(distinct) or not np.isfinite(distinct).all():
         return ()
-    codes = [*_below(distinct, counts), *_above(distinct[distinct >= 0], counts[distinct >= 0])]
+    codes = [*_codes_below(distinct, counts), *_codes_above(distinct[distinct >= 0], counts[distinct >= 0])]
     return tuple(int(code) for code in codes)
 
 
-def _below(distinct: Floats, counts: Counts) -> list[float]:
+def _codes_below(distinct: Floats, counts: Counts) -> list[float]:
     """The numbers below 0, where they are codes."""
     negative, amounts = distinct[distinct < 0], distinct[distinct >= 0]
     if not 0 < len(negative) <= MOST or len(amounts) < 2 or not _are_whole(negative):
@@ -71,7 +71,7 @@ def _below(distinct: Floats, counts: Counts) -> list[float]:
     return found if stands_apart or reaches_far or _are_between_steps(negative, amounts) else []
 
 
-def _above(distinct: Floats, counts: Counts) -> list[float]:
+def _codes_above(distinct: Floats, counts: Counts) -> list[float]:
     """The largest numbers, as many of them as are codes; none of the numbers is below 0."""
     for number in range(min(MOST, len(distinct) - FEWEST_AMOUNTS), 0, -1):
         codes, amounts = distinct[-number:], distinct[:-number]

@@ -38,7 +38,7 @@ class Column:
     codes: tuple[int, ...] = ()
     others: tuple[str, ...] = ()
 
-    def without(self, codes: Iterable[int]) -> Column:
+    def without_codes(self, codes: Iterable[int]) -> Column:
         """The column with every cell that holds one of these numbers read as one without a value."""
         return replace(self, codes=tuple(codes))
 

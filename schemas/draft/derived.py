@@ -273,8 +273,8 @@ def _near_sums(numbers: Floats, made: float, off: float) -> dict[str, NDArray[np
     order, known = _known(numbers)
     below, above = (made - off * WIDER, made + off * WIDER)
     pairs = {
-        "+": _between(known, below - known, above - known),
-        "-": _between(known, known - above, known - below),
+        "+": _pairs_between(known, below - known, above - known),
+        "-": _pairs_between(known, known - above, known - below),
     }
     return _with_unknown({sign: order[found] for sign, found in pairs.items()}, numbers)
 
@@ -292,8 +292,8 @@ def _near_products(numbers: Floats, made: Floats, off: float) -> dict[str, NDArr
     times = np.where((numbers == 0).any(axis=1), 0, numbers[:, 0] / numbers[:, 1])
     order, known = _known(np.where(times == 0, np.nan, times))
     pairs = {
-        "*": _between(known, below / known, above / known),
-        "/": _between(known, below * known, above * known)[:, ::-1],
+        "*": _pairs_between(known, below / known, above / known),
+        "/": _pairs_between(known, below * known, above * known)[:, ::-1],
     }
     return _with_unknown({sign: order[found] for sign, found in pairs.items()}, times)
 
@@ -311,7 +311,7 @@ def _with_unknown(pairs: Mapping[str, NDArray[np.intp]], numbers: Floats) -> dic
     return {sign: np.concatenate([found, either, either[:, ::-1]]) for sign, found in pairs.items()}
 
 
-def _between(ordered: Floats, one: Floats, other: Floats) -> NDArray[np.intp]:
+def _pairs_between(ordered: Floats, one: Floats, other: Floats) -> NDArray[np.intp]:
     """The pairs (i, j) with the j-th of the ordered numbers between the i-th ends; none where these are NaN."""
     margin = WIDER_BY * np.maximum(np.abs(one), np.abs(other))
     start = np.searchsorted(ordered, np.minimum(one, other) - margin, side="left")

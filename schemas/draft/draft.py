@@ -125,7 +125,7 @@ def draft_spec(
     raw, codes = _without_codes(raw, label, decisions)
     unlabelled = len(every.lines) - len(raw.lines)
     reads_others = unlabelled > 0 and unlabelled >= MANY_UNLABELLED * len(every.lines)
-    columns = columns_of_table(raw, label, _without(every, raw) if reads_others else None)
+    columns = columns_of_table(raw, label, _unlabelled_rows(every, raw) if reads_others else None)
     drafted_label = _label(raw, label, columns, decisions, codes, unlabelled, reads_others=reads_others)
     features, left_out, computed = _features(raw, columns, drafted_label, decisions, progress)
     if not features:
@@ -167,7 +167,7 @@ def draft_spec(
     return Draft(written, left_out, to_decide, tuple(undecided), unlabelled, reads_others)
 
 
-def _without(every: RawTable, labelled_rows: RawTable) -> RawTable:
+def _unlabelled_rows(every: RawTable, labelled_rows: RawTable) -> RawTable:
     """The rows that are not among those with a label."""
     lines = set(labelled_rows.lines)
     return every.only([line not in lines for line in every.lines])

@@ -101,11 +101,11 @@ def drafted_effects(
     names = [name for name in names if not directions[name].is_personal]
     if len(names) < 2 or len(numbers[names[0]]) < FEWEST_ROWS:
         return DraftedEffects(())
-    stars = (_told(star, directions, decisions) for star in _stars(names, numbers, directions))
+    stars = (_as_answered(star, directions, decisions) for star in _stars(names, numbers, directions))
     return DraftedEffects([star for star in stars if star is not None])
 
 
-def _told(star: Star, directions: Mapping[str, Direction], decisions: DraftDecisions) -> Star | None:
+def _as_answered(star: Star, directions: Mapping[str, Direction], decisions: DraftDecisions) -> Star | None:
     """A star as somebody says it; None where they say that none follows, or that nobody can change any of them."""
     members = [name for name in directions if name in (star.parent, *star.others)]
     if not any(directions[name].may_open for name in members):

@@ -164,7 +164,7 @@ def _reach(column: Column) -> tuple[float, float]:
     whole = replace(column, cells=column.cells + column.others, others=()).without_strays()
     if not column.others or whole.numbers is None:
         return low, high
-    values = whole.without({*column.codes, *codes_of(whole)}).values
+    values = whole.without_codes({*column.codes, *codes_of(whole)}).values
     near = values[(values >= low - (high - low)) & (values <= high + (high - low))]
     return min(low, near.min().item()), max(high, near.max().item())
 

@@ -103,7 +103,7 @@ class DraftedLabel:
         self.name, self.codes, self._reads_others = name, codes, reads_others
         self.values: list[Value] = sorted(set(values), key=_order)
         self.masks = {value: np.array([other == value for other in values]) for value in self.values}
-        known = [column.without(codes_of(column)) for column in columns if meaning_of(column.name) is not None]
+        known = [column.without_codes(codes_of(column)) for column in columns if meaning_of(column.name) is not None]
         named = _named(name, self.values)
         votes = Votes() if named is None else votes_for(self.masks[named], known)
         self.choices = [value for value in self.values if value != UNDECIDED]

@@ -125,13 +125,15 @@ def _unprintable(value: object, path: Path) -> Iterator[Violation]:
         if not all(char.isprintable() or unicodedata.category(char) == "Zs" for char in value):
             yield path, "holds a line break or a character that cannot be printed"
     elif isinstance(value, Struct):
-        yield from _each(((field.name, getattr(value, field.name)) for field in structs.fields(value)), path)
+        yield from _unprintable_fields(
+            ((field.name, getattr(value, field.name)) for field in structs.fields(value)), path
+        )
     elif isinstance(value, Mapping):
         for name in value:
             yield from _unprintable(name, path)
-        yield from _each(value.items(), path)
+        yield from _unprintable_fields(value.items(), path)
 
 
-def _each(fields: Iterable[tuple[str, object]], path: Path) -> Iterator[Violation]:
+def _unprintable_fields(fields: Iterable[tuple[str, object]], path: Path) -> Iterator[Violation]:
     for name, content in fields:
         yield from _unprintable(content, (*path, name))

@@ -18,11 +18,11 @@ def own_sentences(tag: str) -> Mapping[str, str]:
 
     ``de-CH`` reads those of ``de``.
     """
-    return _own(tag.partition("-")[0])
+    return _read_sentences(tag.partition("-")[0])
 
 
 @cache
-def _own(language: str) -> Mapping[str, str]:
+def _read_sentences(language: str) -> Mapping[str, str]:
     file = FOLDER / f"{language}.yaml"
     if not file.is_file():
         return {}

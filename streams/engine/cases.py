@@ -240,7 +240,7 @@ def processed_event(entry: Entry) -> ProcessedEvent:
     return ProcessedEvent(program, joined(entry.kind.name, application, entry.id))
 
 
-def is_of(event: ProcessedEvent, key: CaseKey) -> bool:
+def is_about(event: ProcessedEvent, key: CaseKey) -> bool:
     """Whether a processed event is one about this case."""
     return event.program == key.program and event.name.split("/")[1] == joined(key.application)
 

@@ -18,7 +18,7 @@ from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
 from .assessment import Assessment, Person, SelectedOption
-from .cases import CASE_TIMERS, WAITS, Case, is_of, processed_event, timer_of
+from .cases import CASE_TIMERS, WAITS, Case, is_about, processed_event, timer_of
 from .portion import LedgerView, PortionChanges
 from .program_state import ProgramState, Rows, RowTable
 from .shards import Shard, ShardKey
@@ -251,7 +251,7 @@ class Fold:
         """Forget the events of an application that ended without a case."""
         processed = {**self.view.read_processed(key), **self.effects.processed}
         for event, forget_ms in processed.items():
-            if forget_ms is not None and is_of(event, key):
+            if forget_ms is not None and is_about(event, key):
                 self.timers.cancel(event.timer(forget_ms))
                 self.effects.processed[event] = None
 

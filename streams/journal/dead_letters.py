@@ -43,7 +43,9 @@ def dead_letter_of_run(records: Sequence[Record], reason: str, detail: str) -> D
         size=size,
         sha256=digest.hexdigest(),
         value=None,
-        headers=tuple(_within([header for header in first.headers if not _is_foreign(header)], JOURNAL_HEADER_BYTES)),
+        headers=tuple(
+            _fitting_headers([header for header in first.headers if not _is_foreign(header)], JOURNAL_HEADER_BYTES)
+        ),
         refused_as="record",
         last_offset=records[-1].offset if is_run else UNSET,
         count=len(records) if is_run else UNSET,
@@ -72,7 +74,7 @@ def lacks_value(letter: DeadLetter) -> bool:
 
 def with_record(letter: DeadLetter, record: Record | None) -> DeadLetter:
     """The letter with the value and key of its (first) record, None where its topic does not hold it any more."""
-    if record is None or record.unread is not None or not _is_of(letter, record):
+    if record is None or record.unread is not None or not _may_be_about(letter, record):
         return replace(letter, detail=letter.detail + _gone(letter))
     value = None if record.value is None else record.value[:VALUE_BYTES]
     return replace(letter, value=value, key=record.key and record.key[:KEY_BYTES], headers=_headers(record))
@@ -88,7 +90,7 @@ def _gone(letter: DeadLetter) -> str:
     return f" (the record is no longer in {letter.topic})"
 
 
-def _is_of(letter: DeadLetter, record: Record) -> bool:
+def _may_be_about(letter: DeadLetter, record: Record) -> bool:
     """Whether a letter can be about this record: another may stand there in a topic that was made again."""
     value = record.value or b""
     return letter.count is not UNSET or hashlib.sha256(value).hexdigest() == letter.sha256
@@ -149,14 +151,14 @@ def dead_letter_of_event(
 
 def _headers(record: Record) -> tuple[tuple[str, bytes], ...]:
     # Those that say what the event is come first: without them the record could not be sent again.
-    return tuple(_within(sorted(record.headers, key=_is_foreign), HEADER_BYTES))
+    return tuple(_fitting_headers(sorted(record.headers, key=_is_foreign), HEADER_BYTES))
 
 
 def _is_foreign(header: tuple[str, bytes]) -> bool:
     return not header[0].startswith("ce_")
 
 
-def _within(headers: Headers, limit: int) -> Iterator[tuple[str, bytes]]:
+def _fitting_headers(headers: Headers, limit: int) -> Iterator[tuple[str, bytes]]:
     for name, content in headers:
         limit -= len(name) + len(content or b"") + HEADER_OVERHEAD_BYTES
         if limit < 0:

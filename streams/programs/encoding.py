@@ -18,7 +18,7 @@ def codec_of(spec: ProgramSpec, manifest: Manifest) -> FeatureCodec:
     wider = bounds_of(manifest)
     bounds = {feature.name: feature.bounds for feature in spec.features if feature.bounds is not None}
     return FeatureCodec(
-        spec, {name: wider[name] for name in bounds.keys() & wider.keys() if _within(bounds[name], wider[name])}
+        spec, {name: wider[name] for name in bounds.keys() & wider.keys() if _is_within(bounds[name], wider[name])}
     )
 
 
@@ -27,5 +27,5 @@ def bounds_of(manifest: Manifest) -> Bounds:
     return {column.name: column.bounds for column in manifest.features if not isinstance(column.bounds, UnsetType)}
 
 
-def _within(bounds: tuple[float, float], wider: tuple[float, float]) -> bool:
+def _is_within(bounds: tuple[float, float], wider: tuple[float, float]) -> bool:
     return wider[0] <= bounds[0] and bounds[1] <= wider[1]

@@ -106,7 +106,7 @@ class Program:
     def begun_with(self, spec: ProgramSpec) -> Program:
         """The program with another first spec. Raise ``SpecRefusedError`` where it cannot have been its first one."""
         check_changes(self.spec, spec, self.trained_bounds)
-        begun = self._with(spec, (), None)
+        begun = self._with_spec(spec, (), None)
         if movable(spec) == movable(self.spec):
             return begun
         # A cost is that of the first spec for good: what is learned of its samples stays.
@@ -121,9 +121,9 @@ class Program:
         if reason := misfit(ModelFacts.from_bundle(self.bundle), spec, asked=Asked.USE):
             raise SpecRefusedError(reason)
         same_arms = _decides_arms(spec) == _decides_arms(self.spec)
-        return self._with(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
+        return self._with_spec(spec, (*self.earlier, self.spec), self.earlier_arms if same_arms else self.arms)
 
-    def _with(self, spec: ProgramSpec, earlier: tuple[ProgramSpec, ...], arms: Array | None) -> Program:
+    def _with_spec(self, spec: ProgramSpec, earlier: tuple[ProgramSpec, ...], arms: Array | None) -> Program:
         # Files of one meaning give the same bytes.
         spec = spec_of(document(spec), self.spec.model.manifest)
         codec = FeatureCodec(spec, {feature.name: feature.bounds for feature in self.codec.features if feature.bounds})

@@ -91,6 +91,6 @@ def given_parameters(terms: PromiseTerms) -> Mapping[str, Any]:
 
 def _calibration(terms: PromiseTerms, measured: PromiseCalibration | UnsetType) -> ShareCalibration | None:
     """The measured calibration of a promise on these terms; None where nothing was."""
-    if isinstance(measured, UnsetType) or not measured.is_of(terms):
+    if isinstance(measured, UnsetType) or not measured.matches(terms):
         return None
     return ShareCalibration(measured.shares, measured.bounds, measured.models, measured.rows)

@@ -107,7 +107,7 @@ class JournalReplay:
                 f"{record.topic} partition {record.partition} begins at offset {record.offset}: what came before is "
                 "needed too, and was deleted (`onward worker --journal-days`, or the topic's retention)"
             )
-        self._entries += map(self._own, read_entries(record))
+        self._entries += map(self._entry_or_tick, read_entries(record))
         if len(self._entries) >= PORTION_ENTRIES:
             yield from self.rest()
 
@@ -127,7 +127,7 @@ class JournalReplay:
         yield from _in_order(effects, taken)
         yield from effects.preference_updates
 
-    def _own(self, entry: Entry) -> Entry:
+    def _entry_or_tick(self, entry: Entry) -> Entry:
         """The entry, or a tick in the place of another program's event."""
         if entry.kind.about is None or getattr(entry.body, "program", None) == self._program.name:
             return entry

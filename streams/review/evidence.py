@@ -92,7 +92,7 @@ class Evidence:
         return {name: changes for name, changes in by_feature.items() if changes}
 
     @cached_property
-    def without(self) -> Sequence[NoRecourse]:
+    def no_recourses(self) -> Sequence[NoRecourse]:
         """The answers to those who have no option."""
         return [answer for answer in self.answers if isinstance(answer, NoRecourse)]
 

@@ -63,7 +63,7 @@ def review(
         rejected=int((~evidence.approved).sum()),
         people=len(evidence.answers),
         options=len(evidence.told_options),
-        none=dict(Counter(answer.reason for answer in evidence.without).most_common()),
+        none=dict(Counter(answer.reason for answer in evidence.no_recourses).most_common()),
         features=tuple(uses(evidence)),
         examples=tuple(examples(evidence)),
         suspicions=tuple(suspicions),

@@ -57,7 +57,7 @@ def examples(evidence: Evidence) -> Iterator[Example]:
         assert not isinstance(spec.words, str), "they have just been made"
     texts, language = Texts(spec), first_language(spec.words or {})
     served = [answer for answer in evidence.answers if isinstance(answer, Recourse)]
-    none = _spread(evidence.without, 1 if served else EXAMPLES)
+    none = _spread(evidence.no_recourses, 1 if served else EXAMPLES)
     chosen: list[Recourse | NoRecourse] = [*_spread(served, EXAMPLES - len(none)), *none]
     for answer in chosen:
         yield _example(answer, texts, language)

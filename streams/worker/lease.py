@@ -49,12 +49,12 @@ class Lease:
 
     def renew(self, sent: float) -> None:
         """The group answered a heartbeat."""
-        self._last_renewal, self._end = sent, self._before(sent + self._session)
+        self._last_renewal, self._end = sent, self._safe_end(sent + self._session)
         self._has_warned = False
 
     def renew_during_rebalance(self, sent: float) -> None:
         """The group answered a heartbeat, and asks its members to join again."""
-        self._end = self._before(min(sent + self._session, self._last_renewal + self._rebalance))
+        self._end = self._safe_end(min(sent + self._session, self._last_renewal + self._rebalance))
 
     def lose(self) -> None:
         """The worker is no longer a member of the group. Only a new assignment makes the lease valid again."""
@@ -78,7 +78,7 @@ class Lease:
                 )
             await asyncio.sleep(_POLL_SECONDS)
 
-    def _before(self, session_end: float) -> float:
+    def _safe_end(self, session_end: float) -> float:
         return session_end - MARGIN * self._session
 
 

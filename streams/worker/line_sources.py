@@ -31,7 +31,7 @@ class LineSources:
 
     async def fault(self, entries: Sequence[Entry]) -> Fault | None:
         """What is wrong with the first line that ingest cannot have written; None where it may have written all."""
-        beyond = list(self._beyond(entries))
+        beyond = list(self._entries_beyond(entries))
         return await self._unread(beyond) if beyond else None
 
     async def _unread(self, beyond: Sequence[Entry]) -> Fault | None:
@@ -42,12 +42,12 @@ class LineSources:
         # Together: in a moment the lines of the others are as new.
         named = {entry.source for entry in beyond if entry.source is not None}
         self._ends |= await self._publisher.end_offsets(sorted(named | self._ends.keys()))
-        for entry in self._beyond(beyond):
+        for entry in self._entries_beyond(beyond):
             if (source := entry.source) is not None:
                 return Fault(f"{_says(source, entry)}, which ends at offset {self._ends[source]}", source)
         return None
 
-    def _beyond(self, entries: Iterable[Entry]) -> Iterable[Entry]:
+    def _entries_beyond(self, entries: Iterable[Entry]) -> Iterable[Entry]:
         """Entries that are not known to have been read from where they say."""
         last, end = None, 0
         for entry in entries:

@@ -86,7 +86,7 @@ class AimedSearch:
             more = self._measured(block, *self._new(measured, changes, len(people)))
             if not len(more.owner):
                 break
-            measured = measured.beside(more)
+            measured = measured.with_more(more)
             without_harm(measured, measured.first(len(people)), block.unchanged)
         chosen, near, _ = offered(measured, measured.first(len(people)), self._dearest)
         arms = sets.arms(self.steps(measured.subset(chosen))) + near * len(sets.rows)
@@ -133,11 +133,11 @@ class AimedSearch:
             more = self._measured(
                 block, *self._new(measured.subset(EMPTY), changes, count), whole=size < self._most_changes
             )
-            measured, base = measured.beside(more), more.subset(_best_values(more))
+            measured, base = measured.with_more(more), more.subset(_best_values(more))
         for _ in range(ROUNDS):
             first = measured.first(count)
             changes = varied(measured, first, self._grid.is_number, *block.limits, REFINEMENTS)
-            measured = measured.beside(self._measured(block, *self._new(measured, changes, count)))
+            measured = measured.with_more(self._measured(block, *self._new(measured, changes, count)))
         without_harm(measured, measured.first(count), block.unchanged)
         return measured
 

@@ -108,10 +108,10 @@ def neighbours(
     most = max(1, NUMBERS // max(1, len(factor)) ** 2)
     places = []
     for feature in range(len(factor)):
-        beyond = _beyond(
+        beyond = _steps_beyond(
             limits.fewest[feature] * factor[feature], limits.most[feature] * factor[feature], wide, feature
         )
-        counted = beyond + _between(wide, feature, factor.item(feature))
+        counted = beyond + _parts_of_steps(wide, feature, factor.item(feature))
         places += [(feature, count) for count in counted[:: math.ceil(len(counted) / most) or 1]]
     if not places:
         return np.zeros((0, len(factor)), dtype=np.int64)
@@ -122,13 +122,13 @@ def neighbours(
     return np.asarray(rows[(rows != 0).sum(axis=1) <= most_changes])
 
 
-def _beyond(fewest: int, most: int, wide: StepLimits, feature: int) -> list[int]:
+def _steps_beyond(fewest: int, most: int, wide: StepLimits, feature: int) -> list[int]:
     """Steps of a feature beyond its limits, from the nearest on."""
     below, above = int(fewest - wide.fewest[feature]), int(wide.most[feature] - most)
     return [int(fewest) - step for step in spread(below, PLACES)] + [int(most) + step for step in spread(above, PLACES)]
 
 
-def _between(wide: StepLimits, feature: int, factor: int) -> list[int]:
+def _parts_of_steps(wide: StepLimits, feature: int, factor: int) -> list[int]:
     """Parts of steps of a feature that is counted in them."""
     ends = (-1, -int(wide.fewest[feature])), (1, int(wide.most[feature]))
     counts = [sign * step for sign, end in ends for step in spread(end, PLACES)]

@@ -50,7 +50,7 @@ class Targets(NamedTuple):
         """Some of the targets."""
         return Targets._make([field[rows] for field in self])
 
-    def beside(self, other: Targets) -> Targets:
+    def with_more(self, other: Targets) -> Targets:
         """These and others: of each person first these."""
         both = Targets._make([np.concatenate(fields) for fields in zip(self, other, strict=True)])
         return both.subset(np.argsort(both.owner, kind="stable"))

@@ -54,7 +54,8 @@ def fit_families(
     random = np.random.RandomState([seed, SEED])
     bags = list(_bags(labels, random))
     fitted = [
-        [build(random, len(labels)).fit(X[bag], labels[bag], _of(weights, bag)) for bag in bags] for build in FAMILIES
+        [build(random, len(labels)).fit(X[bag], labels[bag], _weights_of(weights, bag)) for bag in bags]
+        for build in FAMILIES
     ]
     slopes, intercept = np.zeros(len(FAMILIES)), 0.0
     for family, models in enumerate(fitted):
@@ -70,7 +71,7 @@ def _bags(labels: Labels, random: np.random.RandomState) -> Iterator[Indices]:
         yield np.concatenate([drawn[: min(max(1, round(SHARE * len(drawn))), len(drawn) - 1)] for drawn in rows])
 
 
-def _of(weights: Array | None, rows: Indices | Mask) -> Array | None:
+def _weights_of(weights: Array | None, rows: Indices | Mask) -> Array | None:
     return None if weights is None else weights[rows]
 
 
@@ -84,7 +85,7 @@ def _out_of_bag(
         total[out] += logit(model.predict_proba(X[out])[:, 1], SMALLEST_SHARE)
         count[out] += 1
     seen = count > 0
-    return total[seen] / count[seen], labels[seen], _of(weights, seen)
+    return total[seen] / count[seen], labels[seen], _weights_of(weights, seen)
 
 
 def _calibrated(log_odds: Array, labels: Labels, weights: Array | None) -> tuple[float, float]:

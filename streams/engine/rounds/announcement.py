@@ -41,7 +41,7 @@ def _problem(program: Program, end_ms: int, entry: Entry, fold: Fold) -> tuple[s
     if not program.closes_rounds:
         return "round_not_expected", f"program {program.name!r} has no rounds (spec: policy.goal and capacity)"
     rounds = fold.change(ProgramRounds, program)
-    if rounds.calendar is not None and not rounds.calendar.has(end_ms):
+    if rounds.calendar is not None and not rounds.calendar.ends_at(end_ms):
         return "round_not_in_calendar", f"no round of program {program.name!r} ends at {end} (spec: capacity)"
     last_ms = rounds.last_end_ms if rounds.closing is None else rounds.closing.end_ms
     if last_ms is not None and end_ms <= (last_ms := max([last_ms, *rounds.overdue])):

@@ -38,6 +38,6 @@ class Calendar:
         """When a round ends."""
         return self.start_ms + number * self.period_ms
 
-    def has(self, end_ms: int) -> bool:
+    def ends_at(self, end_ms: int) -> bool:
         """Whether a round ends at this time."""
         return end_ms >= self.start_ms and (end_ms - self.start_ms) % self.period_ms == 0

@@ -67,7 +67,7 @@ class PromiseCalibration(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Name | UnsetType = UNSET
     parameters: dict[str, float | str] | UnsetType = UNSET
 
-    def is_of(self, terms: PromiseTerms) -> bool:
+    def matches(self, terms: PromiseTerms) -> bool:
         """Whether it was measured under a promise on these terms."""
         measured = self.kind or IMPLIED, self.quantile, self.margin, self.parameters or {}
         return measured == (terms.kind, terms.quantile, terms.margin, terms.parameters or {})

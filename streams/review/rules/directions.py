@@ -25,7 +25,7 @@ def against_data(evidence: Evidence) -> Iterator[Finding]:
     The figure is the difference of the shares with the wanted outcome, between people with the most and the least.
     """
     for feature, column in evidence.ordered():
-        amounts = column if feature.levels else column.without(codes_of(column))
+        amounts = column if feature.levels else column.without_codes(codes_of(column))
         if not feature.may_change or not (sign := trend(amounts, evidence.desired, CONTRADICTING)):
             continue
         words = _told_in_words(evidence, feature, sign)

@@ -29,12 +29,12 @@ EVEN = 0.5
 
 def without_option(evidence: Evidence) -> Iterator[Finding]:
     """Rejected people who have no option, by reason. The figure is their share of those who were answered."""
-    reasons = Counter(answer.reason for answer in evidence.without if answer.reason != BELOW_FLOOR)
+    reasons = Counter(answer.reason for answer in evidence.no_recourses if answer.reason != BELOW_FLOOR)
     for reason, count in reasons.most_common():
         share = count / len(evidence.answers)
         if count < FEWEST or share < HIGH:
             continue
-        advices = Counter(one.advice for one in evidence.without if one.reason == reason and one.advice)
+        advices = Counter(one.advice for one in evidence.no_recourses if one.reason == reason and one.advice)
         advice = "".join(
             f"; for {people} of them: {words}" for words, people in advices.most_common(1) if people >= FEWEST
         )
@@ -53,7 +53,7 @@ def below_floor(evidence: Evidence) -> Iterator[Finding]:
     The figure is their share.
     """
     policy = evidence.spec.policy
-    lost = sum(answer.reason == BELOW_FLOOR for answer in evidence.without)
+    lost = sum(answer.reason == BELOW_FLOOR for answer in evidence.no_recourses)
     if lost >= FEWEST and lost >= HIGH * len(evidence.answers):
         name = "least_help" if policy.least_help is not None else "least_gain"
         text = (

@@ -95,5 +95,5 @@ def test_spread_amounts_on_both_sides_of_0_or_up_to_99_are_no_codes(amounts):
 
 def test_a_column_without_its_codes_has_the_amounts_alone():
     cells = column([3, -9, 5, -9, 999])
-    assert cells.without((-9, 999)).values.tolist() == [3, 5]
-    assert cells.without((-9, 999)).given.tolist() == [True, False, True, False, False]
+    assert cells.without_codes((-9, 999)).values.tolist() == [3, 5]
+    assert cells.without_codes((-9, 999)).given.tolist() == [True, False, True, False, False]

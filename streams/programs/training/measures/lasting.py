@@ -56,7 +56,7 @@ def measure(trained: Trained) -> Lasting | None:
     if (share := rules.share(current)) is None:
         return None
     found = {OWN: rules.lasted(current, share, current)}
-    for rule, other, promise in rules.others():
+    for rule, other, promise in rules.other_rules():
         offered = rules.offered(other, promise)
         # By some rules nobody has an option.
         if (share := rules.share(offered)) is not None:
@@ -89,7 +89,7 @@ class _Rules(NamedTuple):
     people: Floats
     samples: ModelSamples
 
-    def others(self) -> Iterator[tuple[str, ProgramSpec, Promise]]:
+    def other_rules(self) -> Iterator[tuple[str, ProgramSpec, Promise]]:
         """The other rules that this program could have, each with its promise: no margins."""
         plain = self._varied(margin=0.0, lasting=None)
         if self.spec.policy.lasting is not None or has_own_score(self.spec.promise) or self.goes_beyond:
