@@ -29,7 +29,7 @@ class compiled(Generic[P, R]):
     def __init__(self, function: Callable[P, R]) -> None:
         update_wrapper(self, function)
         self.machine: Any = None
-        """What runs at a call: the machine code, None until the first one."""
+        """The machine code that runs at a call, None until the first one."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Compile the function at the first call, and run it."""

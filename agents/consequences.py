@@ -66,7 +66,7 @@ class Encoding(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """What is seen of R states in which people will be.
+    """R states in which people will be, as they are examined.
 
     ``acted`` (R, D) are the rows of who changes alone what the person does. ``short`` (R, D) are the states where
     what follows moves by one deviation less: of k features that follow, each by its deviation / sqrt(k). ``sound`` (R,)
@@ -176,7 +176,7 @@ class Consequences:
         return self._encoded(acted, does, values, np.ones(values.shape, np.bool_))
 
     def examined(self, states: Array, people: Array, lowest: Array, highest: Array) -> Examined:
-        """What is seen of states (R, D) of people (R, D), with the bounds ``lowest`` and ``highest`` (F,), raw."""
+        """The examined states (R, D) of people (R, D), with the raw bounds ``lowest`` and ``highest`` (F,)."""
         rows = self._moved(states, people)
         if len(rows) < len(states):
             return self._examined_some(rows, states, people, lowest, highest)
@@ -243,7 +243,7 @@ class Consequences:
         return [level.with_slopes_of(people) for level in self._levels]
 
     def _done(self, own: Array, values: Array, levels: Sequence[_Level]) -> Array:
-        """What people do, raw (K, R), who have ``own`` values (K, R) and will have ``values``; NaN if not defined."""
+        """The raw actions (K, R) of people with ``own`` values (K, R) who will have ``values``; NaN if not defined."""
         done = _rounded(values - own, self._unit)
         for level in levels:
             j = level.child

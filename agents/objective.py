@@ -112,7 +112,7 @@ class Objective(NamedTuple):
         return self.costs(targets[index], people, owner)
 
     def acted(self, targets: Array, people: Array) -> Array:
-        """What people (P, D) do themselves to be as their targets (P, D) say: rows that change this alone, (P, D)."""
+        """The rows (P, D) that change alone what people (P, D) do themselves to reach their targets (P, D)."""
         return targets if self.consequences is None else self.consequences.actions(targets, people)
 
     def value(self, log_odds: Array, cost: Array) -> Array:

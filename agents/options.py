@@ -34,7 +34,7 @@ class Outlook(NamedTuple):
     effort: Array
 
     def subset(self, rows: Indices | Mask | slice) -> Outlook:
-        """That of some of the options."""
+        """The outlook of some of the options."""
         return Outlook(self.log_odds[rows], self.effects[rows], self.effort[rows])
 
     def probability(self, option: int) -> float:
@@ -61,7 +61,7 @@ class CostSamples(NamedTuple):
         return len(self.cost.editable)
 
     def subset(self, rows: Indices | Mask | slice) -> CostSamples:
-        """Those of some of the options."""
+        """The samples of some of the options."""
         return CostSamples(self.shifts[rows], *self[1:])
 
     def with_preferences(self, preferences: Preferences) -> CostSamples:
@@ -74,7 +74,7 @@ class CostSamples(NamedTuple):
         return self.cost.costs(self.shifts)
 
     def served(self, limit: float) -> ServedShares:
-        """Whom these options serve as a set, where a cost of at most ``limit`` satisfies."""
+        """The people whom these options serve as a set, where a cost of at most ``limit`` satisfies."""
         changed = self.shifts[:, -len(self.cost.columns.movable) :] > 0.0
         return served(self.costs, self.cost.editable, changed, limit)
 

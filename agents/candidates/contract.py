@@ -51,7 +51,7 @@ class Space(NamedTuple):
     consequences: Consequences | None = None
 
     def examined(self, states: Array, people: Array) -> Examined:
-        """What is seen of states (R, D) in which people (R, D) will be, where something follows from changes."""
+        """The examined states (R, D) in which people (R, D) will be, where something follows from changes."""
         assert self.consequences is not None, "nothing follows from changes"
         return self.consequences.examined(states, people, self.ranges.lowest, self.ranges.highest)
 
@@ -189,7 +189,7 @@ class CandidateGenerator(Parametrised, ABC):
         """Why a person, shape (D,), has no option. Raise ``ValueError`` when there is one."""
 
     def reaching(self, person: Array) -> Array:
-        """What was found for a person (D,) that keeps the rules and reaches the goal, (R, D).
+        """The targets of a person (D,) that keep the rules and reach the goal, (R, D).
 
         These are the targets that are proposed; where there are none, the one below the floor that helps most.
         """

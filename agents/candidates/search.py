@@ -163,7 +163,7 @@ class Search(ScoringGenerator):
         return options.subset(cost <= self._dearest * cheapest[options.people])
 
     def reaching(self, person: Array) -> Array:
-        """What is proposed to a person (D,); where nothing is, the target below the floor that helps most, (R, D)."""
+        """The targets proposed to a person (D,), else the target below the floor that helps most, (R, D)."""
         if (key := person.tobytes()) not in self._lost and len(targets := self.propose(person[np.newaxis]).targets):
             return targets
         return self._lost[key].missed

@@ -349,7 +349,7 @@ class Choice(Equipped, ABC):
         return None
 
     def learned_help(self, pick: Pick) -> LearnedHelp | None:
-        """What it has learned of how probably an option helps that it picks now; None where it learns nothing."""
+        """The learned probability that an option helps that it picks now; None where it learns nothing."""
         return None
 
     @property

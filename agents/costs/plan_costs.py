@@ -45,7 +45,7 @@ class PlanCosts(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence[PlanCosts]) -> PlanCosts:
-        """Those of the plans of several, one or more, which have the same floor, stop and cap."""
+        """The costs of the plans of one or more parts, which have the same floor, stop and cap."""
         longest, steps, first = max(part.steps.shape[1] for part in parts), [], 0
         for part in parts:
             numbered = np.where(part.steps < 0, -1, part.steps + first)
@@ -56,7 +56,7 @@ class PlanCosts(NamedTuple):
         )
 
     def only(self, plans: Sequence[int] | Indices) -> PlanCosts:
-        """Those of some plans, with the steps that these have."""
+        """The costs of some plans, with the steps that these have."""
         chosen = self.steps[np.asarray(plans, dtype=np.intp)]
         used, numbers = np.unique(chosen[chosen >= 0], return_inverse=True)
         steps = np.full_like(chosen, -1)

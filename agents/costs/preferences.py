@@ -129,7 +129,7 @@ class Preferences:
 
 
 class ServedShares(NamedTuple):
-    """Whom k options serve among sampled people: ``suits`` (k,) is the share for whom each is the cheapest.
+    """The sampled people whom k options serve: ``suits`` (k,) is the share for whom each is the cheapest.
 
     ``satisfied`` is the share for whom one costs little enough. ``lessons`` are what the pick of each option would
     teach, and last what it would if a person took none.

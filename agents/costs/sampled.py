@@ -137,7 +137,7 @@ class SampledCost(Cost):
         shifts = kinds * entering * reluctance[:, feature_of]
         forbidden = np.where(self.editable, 0.0, FORBIDDEN)
         self.weights = np.ascontiguousarray(np.concatenate([*shifts, forbidden], axis=1).T)
-        """What each shift costs, (K, S)."""
+        """The cost of each shift in each sample, (K, S)."""
 
     def shifts(self, candidates: Array, people: Array, index: Indices, owner: Indices) -> Array:
         """The shifts (P, K) of candidates ``index`` (P,) of (M, D) for people ``owner`` (P,) of (n, D).

@@ -188,7 +188,7 @@ def _coverage_of(arrays: Mapping[str, NDArray[Any]], columns: int) -> LabelCover
 
 
 def _of_bags(bags: Bags | None, unseen: float | None) -> dict[str, NDArray[Any]]:
-    """What says how far the log odds may be off, as arrays; none where nobody knows it."""
+    """The arrays that tell how far the log odds may be off; none where nobody knows it."""
     if bags is None or unseen is None:
         return {}
     of_bags = {"bag": bags.tree.astype(np.int64), "bag_weights": bags.weights, "bag_base": bags.base}

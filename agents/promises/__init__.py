@@ -19,7 +19,7 @@ registry = Registry(Promise, __name__, __path__)  # type: ignore[type-abstract]
 
 
 def in_words(guarantee: Mapping[str, float]) -> str | None:
-    """What a person reads of the numbers of a guarantee, by the first promise that knows them; None where none does."""
+    """The words for the numbers of a guarantee, by the first promise that knows them; None where none does."""
     sentences = (promise.in_words(guarantee) for promise in registry.values())
     return next((words for words in sentences if words is not None), None)
 

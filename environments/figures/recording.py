@@ -104,7 +104,7 @@ class ShownAnswers(Struct, frozen=True):
 
     @classmethod
     def from_answers(cls, recourses: Sequence[Recourse], none: Sequence[NoRecourse], policy: str) -> Self:
-        """Those of a program whose policy is called ``policy``; the example of a reason is the first by name."""
+        """The answers of a program with the policy ``policy``; the example of a reason is the first by name."""
         examples = {
             reason: min((answer for answer in none if answer.reason == reason), key=_application)
             for reason in dict.fromkeys(answer.reason for answer in none)

@@ -185,7 +185,7 @@ class Half(Struct, frozen=True):
 
     @classmethod
     def from_options(cls, stated_options: Sequence[Sequence[StatedOption]]) -> Half:
-        """That of the options of some people."""
+        """The figures of the options of some people."""
         number, taken = len(stated_options), [option for option in map(taken_of, stated_options) if option is not None]
         stated = [(choice.stated_help, choice.stated_execution) for choice in taken if choice.stated_help is not None]
         intervals = [
@@ -372,7 +372,7 @@ class _Worth:
         self._found: dict[int, float] = {}
 
     def oracle(self, t: int) -> float:
-        """That of the best option of newcomer t."""
+        """The reward of the best option of newcomer t."""
         if t not in self._found:
             self._found[t] = self._best(self._newcomers.only(slice(t, t + 1)))
         return self._found[t]

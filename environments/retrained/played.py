@@ -95,7 +95,7 @@ class RetrainedRun(DayRun):
 
     @property
     def returns(self) -> Sequence[ReturnsSummary]:
-        """Those who did what was asked, by model."""
+        """The people who did what was asked, by model."""
         numbers = range(len(self._models) + 1)
         return [
             ReturnsSummary(self.program, number, self._done[number], self._turned_away[number]) for number in numbers

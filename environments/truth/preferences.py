@@ -56,7 +56,7 @@ class HiddenCosts:
         self._entering = np.where(columns.is_ordered, 1.0, drawn)
 
     def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
-        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
+        """The costs for ``persons`` (P,), encoded (P, D), to become the targets (P, D); infinite if they cannot."""
         pairs = np.arange(len(targets))
         shifts = self._cost.shifts(targets, people, pairs, pairs)
         linear, percentile, changed = np.split(shifts, np.cumsum([len(self._feature_of)] * 2), axis=1)
@@ -90,7 +90,7 @@ class HiddenWeights:
         ]
 
     def of_pairs(self, persons: Indices, people: Array, targets: Array) -> Array:
-        """What it costs ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
+        """The costs for ``persons`` (P,), encoded (P, D), to become the targets (P, D), in their cheapest order."""
         cost = np.empty(len(targets))
         for person in np.unique(persons):
             pairs = np.flatnonzero(persons == person)

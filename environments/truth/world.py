@@ -141,7 +141,7 @@ class TruthWorld(Arrivals):
     # --- people ----------------------------------------------------------------------------------------------------
 
     def targets(self, t: int, options: Sequence[Option]) -> Array:
-        """What application t would become by each of N options, encoded, (N, D)."""
+        """The encoded application t after each of N options, (N, D)."""
         row = self.application(t)[1]
         rows = [{**row, **option.after} for option in options]
         return self.codec.encode_many(rows)
@@ -188,7 +188,7 @@ class TruthWorld(Arrivals):
         return self.worth(t, targets).reward
 
     def worth(self, t: int, targets: Array) -> Worth:
-        """What the option is worth that the person takes up; its cost is the l1 cost."""
+        """The worth of the option that the person takes up; its cost is the l1 cost."""
         _, chances = self._taken(t, targets)
         improvement, execution, cost = (float(values[0]) for values in chances)
         return Worth(improvement * execution, improvement, cost)

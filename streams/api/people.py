@@ -91,7 +91,7 @@ def read(people: People, spec: ProgramSpec, id_column: str | None = None) -> Val
 
 
 def read_valid(people: People, spec: ProgramSpec, id_column: str | None = None) -> ValidPeople:
-    """Those of ``read`` whose rows can be used, and what is wrong with the others.
+    """The people of ``read`` whose rows can be used, and the problems of the others.
 
     Raise ``UsageError`` where nothing can be read, such as a file without a column that is needed.
     """

@@ -201,7 +201,7 @@ class Suggestions(Sequence[Answer]):
             yield UNKNOWN_EXECUTION
 
     def _relaxations(self) -> Iterator[str]:
-        """What would help most people without a way forward, of the advice on each of them."""
+        """The advice that would help most people without a way forward."""
         advices = [answer.advice for answer in self._answers if isinstance(answer, NoRecourse)]
         for words, count in Counter(sentence for sentence in advices if sentence is not UNSET).most_common(
             MOST_RELAXATIONS

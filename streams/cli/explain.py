@@ -99,7 +99,7 @@ def _explained(
 
 
 class _Known:
-    """What the program's spec and model tell of an application, beside its events."""
+    """The knowledge of a program's spec and model about an application, beside its events."""
 
     def __init__(self, settings: ExplainSettings, name: str, events: Sequence[Struct]) -> None:
         self._settings, self._name, self._events = settings, name, events

@@ -246,7 +246,7 @@ def _improvement_probability(model: CurrentModel, assessment: Assessment, option
 
 
 def _learned_help(program: Program, option: SelectedOption) -> float | UnsetType:
-    """What outcomes make of it where labels are not of everybody, or an interval says how sure that is; else unset."""
+    """The probability that outcomes teach, where labels are not of everybody or there is an interval; else unset."""
     if option.interval is not None:
         return UNSET if option.interval.learned is None else option.interval.learned
     if not program.spec.label.are_selected:
@@ -455,7 +455,7 @@ def _no_recourse(person: DecidedCase, shard: Shard, terms: Terms, fold: Fold) ->
 
 
 def _no_way(why: Explanation, person: DecidedCase, program: Program, fields: Mapping[str, Any]) -> NoWay:
-    """What is said to somebody without options, whose answer has these ``fields`` of the program's terms."""
+    """The facts of the text for somebody without options, whose answer has these ``fields`` of the program's terms."""
     nearest: Sequence[Change] = ()
     if why.nearest is not None and person.assessment is not None:
         assessment = person.assessment

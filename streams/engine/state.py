@@ -53,7 +53,7 @@ class CurrentModel:
 
     @cached_property
     def reasons(self) -> RejectionReasons | None:
-        """What finds the reasons of people whom it rejects.
+        """The finder of the reasons of people whom the model rejects.
 
         None where another system decides, and where its bundle does not tell what people whom it approves are like.
         """

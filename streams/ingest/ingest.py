@@ -237,7 +237,7 @@ class Ingest:
         return self._shard_partitions(program)
 
     def _return(self, body: Any) -> RawReturn | None:
-        """What the shard of an earlier application is to know of somebody who comes back, where it learns from that."""
+        """The message to the shard of an earlier application that somebody comes back, where it learns from that."""
         if not isinstance(body, RawApplication) or body.previous is None or body.applicant is None:
             return None
         if not self._programs[body.program].learns_by_stages:

@@ -22,7 +22,7 @@ NOWHERE = -math.inf, math.inf
 
 
 def consequences_of(codec: FeatureCodec, fitted: Fitted) -> Consequences | None:
-    """What follows by the codec's spec; None where nothing does.
+    """The consequences by the codec's spec; None where nothing follows.
 
     A slope or deviation of the spec counts, else the ``fitted`` one of the manifest of the program's first model: what
     people were told is understood by the same slopes as long as the program lives.

@@ -71,7 +71,7 @@ class ModelFacts(NamedTuple):
 
     @classmethod
     def from_bundle(cls, bundle: ModelBundle) -> ModelFacts:
-        """Those of a bundle, which has all."""
+        """The facts of a bundle, which has all."""
         manifest = bundle.manifest
         return cls(
             bundle.model,

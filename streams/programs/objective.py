@@ -55,7 +55,7 @@ def needs_improvement(spec: ProgramSpec) -> bool:
 
 
 def floor_of(spec: ProgramSpec, improvement: Improvement | None) -> Floor | None:
-    """What options must be worth; None where the spec asks for nothing, and where nothing is known of what helps."""
+    """The floor of options; None where the spec asks for none, and where nothing is known of what helps."""
     help, gain = spec.policy.least_help, spec.policy.least_gain
     if improvement is None or improvement.is_flat or (help is None and gain is None):
         return None
@@ -83,7 +83,7 @@ def vetting_of(
     retrains: Sequence[Score] = (),
     splits: Splits | None = None,
 ) -> Vetting:
-    """What a program's generator proposes under a model with its ``retrains``, as far as people may be told of it.
+    """The vetted options of a program's generator under a model with its ``retrains``.
 
     ``splits`` are those of a model of trees.
     """

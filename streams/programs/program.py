@@ -240,7 +240,7 @@ class Program:
 
     @cached_property
     def consequences(self) -> Consequences | None:
-        """What follows from changes, as the spec and the first model say it; None where nothing does."""
+        """The consequences of changes, by the spec and the first model; None where nothing follows."""
         return consequences_of(self.codec, self.bundle.manifest.effects)
 
     @cached_property
@@ -324,7 +324,7 @@ class Program:
 
     @cached_property
     def texts(self) -> Texts:
-        """What its people read."""
+        """The texts that its people read."""
         return Texts(self.spec)
 
     def changes_to(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
@@ -349,7 +349,7 @@ class Program:
         return targets, self.space.examined(targets, np.broadcast_to(people, targets.shape)).short
 
     def follows(self, values: Values, person: Array, target: Array) -> tuple[Change, ...]:
-        """What follows from the changes from a person's raw values, encoded (D,), to an encoded target (D,)."""
+        """The changes that follow from those of a person's raw values, encoded (D,), to an encoded target (D,)."""
         if self.consequences is None:
             return ()
         stated, targets = self.stated_targets(person[np.newaxis], target[np.newaxis]), target[np.newaxis]

@@ -73,7 +73,7 @@ class RejectionReasons:
 
 
 def reasons_under(bundle: ModelBundle, codec: FeatureCodec) -> RejectionReasons | None:
-    """What finds the reasons of people whom a model rejects; None where its bundle tells nothing of the approved."""
+    """The finder of reasons of people whom a model rejects; None where its bundle tells nothing of the approved."""
     return None if bundle.baseline is None else RejectionReasons(codec, bundle.model, bundle.baseline)
 
 

@@ -231,7 +231,7 @@ class OutputCheck:
         return differing[0] if differing else None
 
     def _parts(self, topic: str, before: _Output | None, after: Emission | None) -> tuple[list[Part], list[Part]]:
-        """What differs in an output, and what a later engine has added."""
+        """The differences in an output, and the additions of a later engine."""
         if before is None or after is None:
             was, now = (UNSET if side is None else "published" for side in (before, after))
             return [Part("", "", was, now, is_left_out=False)], []

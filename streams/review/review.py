@@ -73,7 +73,7 @@ def review(
 
 
 def gathered(program: Program, csv: str | Path, people: int, progress: Progress = _silent) -> Evidence:
-    """What the rules look at; people of a program with limited places cannot be answered before a round is closed."""
+    """The evidence for the rules; people of a program with limited places get no answer before a round is closed."""
     # A later model's rows may lie between the bounds of the program's first model and narrower ones of today.
     read = read_labelled(csv, structs.replace(program.spec, features=program.codec.features))
     progress(f"read {len(read.given):,} rows")

@@ -30,7 +30,7 @@ class LineSources:
         self._ends: dict[TopicPartition, int] = {}
 
     async def fault(self, entries: Sequence[Entry]) -> Fault | None:
-        """What is wrong with the first line that ingest cannot have written; None where it may have written all."""
+        """The fault of the first line that ingest cannot have written; None where it may have written all."""
         beyond = list(self._entries_beyond(entries))
         return await self._unread(beyond) if beyond else None
 

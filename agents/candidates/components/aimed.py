@@ -142,7 +142,7 @@ class AimedSearch:
         return measured
 
     def _new(self, known: Targets, changes: Changes, people: int) -> tuple[Indices, Indices, Steps]:
-        """Whose the changes are that nobody knows yet, their features and their steps."""
+        """The owners, features and steps of the changes that nobody knows yet."""
         new = are_new(Changes(known.feature, known.steps, known.first(people)), changes)
         owner = np.repeat(np.arange(people), np.diff(changes.first))
         return owner[new], changes.feature[new], changes.steps[new]

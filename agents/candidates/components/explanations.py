@@ -190,7 +190,7 @@ def _helping(unserved: Unserved, miss: _Miss) -> str:
 
 
 def _more_changes(unserved: Unserved) -> tuple[str, float]:
-    """That one more change would help, in words, and the size of the smallest change of its options."""
+    """The sentence that one more change would help, and the size of the smallest change of its options."""
     space, person = unserved.space, unserved.person
     grid = Grid(space)
     most = space.max_changes or len(grid.features)

@@ -47,7 +47,7 @@ class Missed(NamedTuple):
         return cls(np.arange(len(people)), np.full(len(people), -np.inf), people.copy(), least, floor)
 
     def subset(self, numbers: Indices | slice) -> Missed:
-        """Those of some of the people: what is noted of them stands here, too."""
+        """The notes on some of the people, which both objects share."""
         return self._replace(numbers=self.numbers[numbers])
 
     def worth(self, rows: Array, people: Array, owner: Indices, log_odds: Array) -> Mask:
@@ -83,7 +83,7 @@ class Judge(NamedTuple):
     goal: Goal
 
     def __call__(self, rows: Array, people: Array, owner: Indices) -> Verdicts:
-        """What is said of encoded targets (R, D) of people (n, D), by their numbers (R,)."""
+        """The verdicts on encoded targets (R, D) of people (n, D), by their numbers (R,)."""
         if self.space.consequences is None:
             scores, cost = self.score(rows), self.objective.cost.of_targets(rows, people, owner)
             return Verdicts(scores, cost, self.space.allowed(rows), self.goal.reached(scores))

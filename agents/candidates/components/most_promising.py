@@ -41,7 +41,7 @@ def most_promising(judge: Judge, grid: Grid, person: Array, limits: StepLimits) 
 
 
 def _effects(judge: Judge, grid: Grid, person: Array, feature: Indices, steps: Indices) -> Array:
-    """What moves (R,) of single features add, in all and for their cost, a row for each order, (2, R) or (4, R)."""
+    """The gains of moves (R,) of single features, in all and for their cost, a row for each order: (2, R) or (4, R)."""
     people, owner = person[np.newaxis], np.zeros(len(feature), dtype=np.intp)
     rows = grid.moved_few(people, owner, feature[:, np.newaxis], steps[:, np.newaxis])
     cost = np.maximum(judge.objective.costs(rows, people, owner), FREE)

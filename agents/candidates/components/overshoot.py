@@ -50,7 +50,7 @@ class RawChanges(NamedTuple):
 
     @classmethod
     def from_targets(cls, space: Space, people: Array, rows: Array) -> RawChanges:
-        """What encoded targets (P, D) change of their people (P, D)."""
+        """The changes of encoded targets (P, D) from their people (P, D)."""
         features = np.arange(len(space.mutable))
         column = np.searchsorted(space.feature_of, features)
         own, values = (_rounded(space, (space.low + encoded * space.scale)[..., column]) for encoded in (people, rows))

@@ -41,9 +41,9 @@ class PlanTargets:
         self.levels = entries.levels
         """The entries."""
         self.tables = tables._replace(alone=tables.alone[self._level])
-        """What they cost."""
+        """The costs of their steps."""
         self.bound = _dearest(entries, self.tables)
-        """What the cheapest plan that is known costs under each sample, (S,); before any is, more than all."""
+        """The cost of the cheapest known plan under each sample, (S,); before any is known, more than all."""
         self.rows = 0
         """How many targets were scored."""
         self._valid: list[tuple[Indices, Indices]] = []

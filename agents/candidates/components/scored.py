@@ -14,7 +14,7 @@ from .judge import pieces
 
 
 class MeasuredTargets(NamedTuple):
-    """What is known of R targets: scores and costs (R,).
+    """The measurements of R targets: scores and costs (R,).
 
     ``allowed`` (R,) are those that keep the constraints, ``reached`` those that reach the goal. Those that do both and
     are not below the floor are ``valid``.

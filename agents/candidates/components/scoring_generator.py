@@ -39,7 +39,7 @@ class ScoringGenerator(CandidateGenerator):
         """The same generator under the same model, with other rules of the features."""
 
     def reaching(self, person: Array) -> Array:
-        """What is proposed to a person (D,), or what a search without the floor finds, (R, D)."""
+        """The targets proposed to a person (D,), else those that a search without the floor finds, (R, D)."""
         found = super().reaching(person)
         if len(found) or self._objective.floor is None:
             return found
@@ -71,7 +71,7 @@ class ScoringGenerator(CandidateGenerator):
 
     @property
     def _judge(self) -> Judge:
-        """What is asked about targets under the current model."""
+        """The judge of targets under the current model."""
         return Judge(self.space, self._objective, *self._model())
 
     def _model(self) -> tuple[Score, Goal]:

@@ -125,7 +125,7 @@ def _versions(decision: Struct | None, answer: Recourse | NoRecourse | None) -> 
 
 
 def _promised(answer: Recourse | NoRecourse | None) -> Iterator[str]:
-    """What an answer promises, one promise a line."""
+    """The promises of an answer, one a line."""
     if isinstance(answer, Recourse):
         if words := target_in_words(answer).removeprefix(", "):
             yield words
@@ -139,7 +139,7 @@ def _promised(answer: Recourse | NoRecourse | None) -> Iterator[str]:
 def _missing(
     used: Sequence[Happening], decision: Struct | None, answer: Recourse | NoRecourse | None, approved: bool | None
 ) -> Iterator[str]:
-    """What the events do not tell."""
+    """The lines on what the events do not tell."""
     if not any(happening.kind == "application" for happening in used):
         yield NO_APPLICATION
     if decision is None:

@@ -64,7 +64,7 @@ def _notes(happening: Happening, is_cut: bool) -> str:
 
 
 def facts(happening: Happening) -> str:
-    """What an event says, on one line."""
+    """The content of an event, on one line."""
     match happening.event:
         case Application(features=features):
             return ", ".join(f"{name} {value}" for name, value in features.items())

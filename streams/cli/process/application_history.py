@@ -44,7 +44,7 @@ class ApplicationHistory(NamedTuple):
     unread: Sequence[str] = ()
 
     def missing(self, happenings: Iterable[Happening]) -> list[str]:
-        """What the topics may hold of one program's events, or the journal may have held, a line a partition or batch.
+        """The places where topics may hold, or the journal may have held, events of one program, a line each.
 
         Nothing of the journal where it or an output still has the application: what is told of it comes after that.
         """

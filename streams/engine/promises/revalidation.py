@@ -106,7 +106,7 @@ def _revalidate(state: PromiseState, scan: Scan, people: Sequence[PromisedOption
 
 
 def _in_time(people: Sequence[PromisedOptions], scan: Scan, fold: Fold) -> list[PromisedOptions]:
-    """Those whose options were open when the model came; those of the others end."""
+    """The people whose options were open when the model came; the promises of the others end."""
     for promise in people:
         if promise.until_ms < scan.time_ms:
             expire(promise, fold)

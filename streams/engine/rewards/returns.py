@@ -23,7 +23,7 @@ RETURNED: Final = ""
 
 
 def changed_columns(person: Array, target: Array, program: Program) -> bytes:
-    """What an option asks for, as its case keeps it: column, target and direction of each encoded column that changes.
+    """The changes that an option asks for, as bytes: column, target and direction of each encoded column that changes.
 
     ``person`` and ``target`` are encoded, (D,). What only follows is not asked for.
     """

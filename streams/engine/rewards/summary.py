@@ -73,7 +73,7 @@ class RewardsSummary(NamedTuple):
 
 
 def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
-    """Those of several shards or ledgers: outcomes added up, and of each feature what is most certain."""
+    """The summary of several shards or ledgers: outcomes added up, and of each feature the most certain belief."""
     sums = np.sum([part.tenths for part in parts], axis=0).tolist()
     tenths = tuple((int(outcomes), predicted, observed) for outcomes, predicted, observed in sums)
     best: dict[str, FeatureSummary] = {}
@@ -86,7 +86,7 @@ def joined(parts: Sequence[RewardsSummary]) -> RewardsSummary:
 
 
 def summary_of(watch: RewardWatch, beliefs: FeatureBeliefs, names: Iterable[str]) -> RewardsSummary:
-    """That of one shard, whose features have these names."""
+    """The summary of one shard, whose features have these names."""
     *believed, seen = (part.tolist() for part in beliefs)
     named = zip(zip(names, *believed, strict=True), seen, strict=True)
     features = tuple(FeatureSummary(*belief) for belief, is_seen in named if is_seen)

@@ -45,7 +45,7 @@ class LogisticScore:
 
     @staticmethod
     def together(scores: Sequence[LogisticScore]) -> Scores:
-        """Those of R models, (n, R), in one go."""
+        """The scores of R models, (n, R), in one go."""
         weights, bias = (
             np.stack([score.weights for score in scores], axis=1),
             np.array([score.bias for score in scores]),

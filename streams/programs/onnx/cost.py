@@ -72,7 +72,7 @@ def check_cost(model: ModelProto, inputs: Mapping[str, Shape], rows: int, texts:
 
 
 def cost_of(model: ModelProto, inputs: Mapping[str, Shape], texts: Sequence[str]) -> CallCost:
-    """What one call takes. Raises ValueError where a shape depends on values."""
+    """The memory and operations of one call. Raises ValueError where a shape depends on values."""
     values = inferred_shapes(model, inputs)
     text_bytes = _TEXT_BYTES + max([_longest_text(model.graph), *(len(text.encode()) for text in texts)])
     return _graph_cost(model.graph, values, _Sizes(text_bytes))
@@ -145,7 +145,7 @@ def _rows(taken: Sequence[Value]) -> int:
 
 
 def _ml_operations(node: NodeProto) -> int:
-    """What an operator of ``ai.onnx.ml`` does with a row: an ensemble walks down its trees, others use all numbers."""
+    """The work of an operator of ``ai.onnx.ml`` on a row: an ensemble walks down its trees, others use all numbers."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     if "nodes_truenodeids" in attributes and "nodes_nodeids" in attributes:
         return _ELEMENT * _steps(attributes)

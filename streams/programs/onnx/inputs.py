@@ -52,7 +52,7 @@ class Matrix(NamedTuple):
 
     @property
     def features(self) -> frozenset[str] | None:
-        """Those that have a column; None for all."""
+        """The features that have a column; None for all."""
         return None if self.layout is None else self.layout.features
 
     def feeds(self, X: Floats) -> Feeds:
@@ -83,7 +83,7 @@ class RawFeatures:
 
     @property
     def features(self) -> frozenset[str]:
-        """Those that have an input."""
+        """The features that have an input."""
         return frozenset(column.name for column in self._columns.values())
 
     @property

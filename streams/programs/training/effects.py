@@ -168,7 +168,7 @@ def _formulas(csv: Path, spec: ProgramSpec, table: Table) -> tuple[dict[str, flo
 
 
 def _given(table: Table, names: Sequence[str], rows: Indices) -> tuple[Indices, Floats]:
-    """Those of the rows that have all of these features, (n,), and the numbers of them, (n, k)."""
+    """The rows that have all of these features, (n,), and their numbers, (n, k)."""
     kept = np.ones(len(rows), dtype=bool)
     for name in names:
         kept &= table.is_given(name)[rows]

@@ -24,7 +24,7 @@ Indices = NDArray[np.intp]
 def usable_rows(
     csv: Path, codec: FeatureCodec, table: Table, model: DecisionModel, rows: Indices
 ) -> Sequence[Mapping[str, Value]]:
-    """Those of some ``rows`` that the model accepts and that violate no constraint of the program.
+    """The rows, of some ``rows``, that the model accepts and that violate no constraint of the program.
 
     Raises ``UsageError`` when there are none.
     """

@@ -24,7 +24,7 @@ Labels = NDArray[np.int64]
 
 
 class Found(NamedTuple):
-    """What the columns of a matrix are, unset for all encoded columns, and a line that says how it was found."""
+    """The columns of a matrix, unset for all encoded columns, and the ``words`` that say how they were found."""
 
     matrix: MatrixColumns | UnsetType = UNSET
     words: str | None = None
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 def matrix_columns(
     model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, stated: Stated | None = None
 ) -> Found:
-    """What the columns of a model's only input are; unset too where it has one input a feature.
+    """The columns of a model's only input; unset too where it has one input a feature.
 
     They are what is ``stated``, where the splits of trees allow it. Where several remain, the encoded
     rows ``X`` (n, D) are scored by each, and one must fit the ``labels`` (n,) clearly better. Raises ValueError where

@@ -38,7 +38,7 @@ class Sample(NamedTuple):
     def from_people(
         cls, spec: ProgramSpec, program: UnsavedProgram, measured: float | UnsetType, promise: Promise, rejected: Floats
     ) -> Sample:
-        """That of the first of the ``rejected`` people (n, D), under a model with this ``measured`` margin."""
+        """The sample of the first of the ``rejected`` people (n, D), under a model with this ``measured`` margin."""
         people, margin = rejected[:PEOPLE], margin_of(spec, measured)
         robust = promise.robust(score_of_options(program.score))
         proposals = program.vetting_under(robust, goal_of(spec, margin)).propose(people)

@@ -85,7 +85,7 @@ class Trained:
 
     @cached_property
     def following(self) -> FittedEffects:
-        """What follows from changes."""
+        """The fitted effects of changes."""
         return fit_effects(self.csv, self.spec, self.table, self.split.population)
 
     @cached_property
@@ -95,7 +95,7 @@ class Trained:
 
     @cached_property
     def improvement(self) -> TrainedImprovement | None:
-        """What says whether changes help; None where nothing does."""
+        """The prior of whether changes help; None where there is none."""
         rows, table = self.split.helping, self.table
         with threadpool_limits(1):
             others = others_beside(table, len(rows))
@@ -132,7 +132,7 @@ class Trained:
 
     @cached_property
     def share(self) -> ShareMeasurement:
-        """What the verdict of the retrains is worth."""
+        """The measured worth of the retrains' verdict."""
         _ = self.margin, self.samples  # which draw before
         return self.measure_share()
 
@@ -157,7 +157,7 @@ class Trained:
 
     @cached_property
     def sample(self) -> Sample | None:
-        """What the first rejected people would be told; None where nobody is rejected."""
+        """The options of the first rejected people; None where nobody is rejected."""
         if not len(self.rejected):
             return None
         return Sample.from_people(self.spec, self.program, self.margin.margin, self.promise, self.rejected)

@@ -40,7 +40,7 @@ def against_data(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _told_in_words(evidence: Evidence, feature: Feature, sign: int) -> str | None:
-    """What people are told that goes against the data, which have this sign; None where they are not."""
+    """The advice to people that goes against the data, which have this sign; None where there is none."""
     if feature.mutable != "any":
         return f"`mutable: {feature.mutable}`" if (feature.mutable == "up") is (sign < 0) else None
     moves = [change.distance(feature) for change in evidence.changes.get(feature.name, ())]

@@ -43,7 +43,7 @@ MARGIN_RULE = "policy.margin:"
 
 
 def measure(trained: Trained) -> Lasting | None:
-    """What the program's options give and cost, and those by other rules.
+    """The worth and cost of the program's options, and of those by other rules.
 
     The first rejected people are asked whom the model was not fitted on. None where none of these has an option, where
     no judge rejects any who has one, and in programs with rounds, whose options are to win a place.
@@ -135,7 +135,7 @@ class _Rules(NamedTuple):
         return lasting_share(self.people, offered, judges, self.unsaved.threshold)
 
     def lasted(self, offered: Offered, share: float, current: Offered) -> Lasted:
-        """What a rule gives and costs, beside the program's own."""
+        """The worth and cost of a rule, beside those of the program as it is (``current``)."""
         without = 1.0 - len(np.unique(offered.owner)) / len(self.people)
         return Lasted(share, float(offered.costs.mean()), relative_cost(offered, current), without)
 
@@ -165,6 +165,6 @@ def in_words(manifest: Manifest, _: ProgramSpec) -> Iterator[str]:
 
 
 def _price(lasted: Lasted) -> str:
-    """What a rule costs beside the spec's own."""
+    """The cost of a rule beside the spec's own."""
     without = f", and {lasted.without:.0%} of the people have none" if lasted.without else ""
     return f", at {lasted.relative:.2f} times the cost{without}"
