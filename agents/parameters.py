@@ -76,7 +76,8 @@ class Parametrised:
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
         """The parameters that this method takes, by name."""
-        return dict(_parameters_of(cls))
+        method: Any = cls
+        return dict(_parameters_of(method))
 
     @classmethod
     def check(cls, parameters: Mapping[str, Any]) -> None:
