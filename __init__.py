@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .streams.answers import Change, NoRecourse, Option, Recourse, Step
     from .streams.api.elicitation import Elicitation, Question
     from .streams.api.program import Program, load_program
     from .streams.api.suggestions import Suggestions
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from .streams.errors import OnwardError, OnwardWarning
     from .streams.programs.bundle.manifest import Manifest
     from .streams.review.report import Review
+    from .streams.worded_answers import Change, NoRecourse, Option, Recourse, Step
 
 __version__ = "0.1.0"
 
@@ -43,18 +43,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Change": ".streams.answers",
+    "Change": ".streams.worded_answers",
     "Elicitation": ".streams.api.elicitation",
     "Manifest": ".streams.programs.bundle.manifest",
-    "NoRecourse": ".streams.answers",
+    "NoRecourse": ".streams.worded_answers",
     "OnwardError": ".streams.errors",
     "OnwardWarning": ".streams.errors",
-    "Option": ".streams.answers",
+    "Option": ".streams.worded_answers",
     "Program": ".streams.api.program",
     "Question": ".streams.api.elicitation",
-    "Recourse": ".streams.answers",
+    "Recourse": ".streams.worded_answers",
     "Review": ".streams.review.report",
-    "Step": ".streams.answers",
+    "Step": ".streams.worded_answers",
     "Suggestions": ".streams.api.suggestions",
     "draft_spec": ".streams.api.training",
     "load_program": ".streams.api.program",

@@ -72,6 +72,24 @@ def test_only_the_commands_that_play_worlds_import_them() -> None:
     assert using == {"demo.py", "simulate.py", "train_rl.py"}
 
 
+LAYERS = {
+    "schemas": {"schemas"},
+    "agents": {"agents"},
+    "streams": {"schemas", "agents", "streams"},
+    "testing": {"schemas", "agents", "streams", "testing"},
+}
+"""What each part of the product may import of the others; what plays worlds is above."""
+
+
+@pytest.mark.parametrize("part", LAYERS)
+def test_each_part_imports_the_parts_below_it(part: str) -> None:
+    outside = {ROOT / "environments"} if part == "streams" else set()
+    found = {found for path in (ROOT / part).rglob("*.py") for found in imported_files(path)}
+    parts = {path.relative_to(ROOT).parts[0] for path in found if not outside & set(path.parents)}
+    assert part in parts
+    assert parts - {"__init__.py"} == LAYERS[part]
+
+
 def test_no_part_of_the_pipeline_imports_the_kit_for_tests() -> None:
     kit, files = ROOT / "testing", [path for top in PRODUCT if top != "testing" for path in (ROOT / top).rglob("*.py")]
     used = {found for path in (ROOT / "__init__.py", *files) for found in imported_files(path)}

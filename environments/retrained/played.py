@@ -32,7 +32,7 @@ from ...streams.cli.display.words import percentage
 from ...streams.errors import UsageError
 from ...streams.programs.assembly import assemble
 from ...streams.programs.bundle.loader import ModelBundle
-from ...streams.programs.bundle.writer import copy_bundle
+from ...streams.programs.bundle.writer import copy_for_program
 from ...streams.programs.program import Program
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.programs.training.train import EstimatorName, train
@@ -295,7 +295,7 @@ class RetrainedWorld(SimulatedWorld):
                 _write_sample(sample, robust, seed + number * SEEDS, hardship)
                 output = folder / ROBUST / _model_folder(number)
                 train(sample, loaded, output, estimator=ESTIMATOR, seed=seed)
-                copy_bundle(output, folder / PLAIN / _model_folder(number), PLAIN)
+                copy_for_program(output, folder / PLAIN / _model_folder(number), PLAIN)
         return specs
 
     def scoreboards(self, specs: Mapping[str, Path], every: int) -> Mapping[str, Scoreboard]:

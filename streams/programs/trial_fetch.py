@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import ModelError, one_line
-from .bundle.loader import copy_bundle
+from .bundle.loader import fetch_bundle
 from .load_limits import limit_process
 from .trial import Request, TrialVerdict
 
@@ -33,7 +33,7 @@ def main() -> None:
 def _problem(request: Request) -> str | None:
     model = request.trial.model
     try:
-        copy_bundle(model.manifest, model.sha256, Path(request.folder), request.limits.memory_bytes)
+        fetch_bundle(model.manifest, model.sha256, Path(request.folder), request.limits.memory_bytes)
     except ModelError as error:
         return str(error)[:_MOST_CHARACTERS]
     except Exception as error:  # each file system has errors of its own

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from onward.streams.answers import Change, Option, Recourse
+from onward.streams.worded_answers import Change, Option, Recourse
 
 CHANGE = Change("income", 59.0, 63.0)
 

@@ -8,13 +8,13 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Decision
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..answers import DecidedCase, Terms, answer_people
 from ..assessment import Person
 from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler
 from ..fold import Fold
 from ..portion import Footprint
 from ..questions.terms import QuestionTerms
+from ..replies import DecidedCase, Terms, answer_people
 from ..rounds.announcement import keep_decision
 
 

@@ -12,7 +12,7 @@ from ..cases import OPEN, Case
 from ..contract import Handler
 from ..fold import Fold
 from ..portion import Footprint
-from ..questions.answer import NOBODY_ASKED, answer_question
+from ..questions.given_answer import NOBODY_ASKED, answer_question
 from ..rewards.fates import credited
 from .pick import ForgottenError, pick
 

@@ -16,10 +16,10 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
-from ..answers import options_as_read
 from ..assessment import Assessment, Person, SelectedOption, assess
 from ..cases import OPEN
 from ..fold import Fold
+from ..replies import options_as_read
 from ..state import CurrentModel
 from .promised_options import OpenOption, PromisedOptions, rows_of
 from .screen import certified_distance, path_limit

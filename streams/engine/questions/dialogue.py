@@ -25,8 +25,8 @@ from ....schemas.events import ExecutionSource, Option
 from ....schemas.spec import ElicitationTerms
 from ...programs.elicitation import response_of, rules_of
 from ...programs.program import Array, Program
-from ..answers import options_as_read
 from ..assessment import AskedPlans, Assessment, SelectedOption
+from ..replies import options_as_read
 from ..state import CurrentModel
 
 

@@ -12,12 +12,12 @@ from ....schemas.encoding import Problem
 from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
-from ..answers import DecidedCase, Terms, answer_people, recourse_id
 from ..assessment import ElicitedAnswers, Person, SelectedOption, assess, reasons_of
 from ..cases import ASKED, Case, QuestionLog
 from ..fold import Fold
 from ..picks.pick import REGRET_DTYPE, update_preferences
 from ..picks.population import learned_preferences
+from ..replies import DecidedCase, Terms, answer_people, recourse_id
 from ..shards import Shard
 from ..state import CurrentModel
 from .dialogue import Dialogue, NoPlanError

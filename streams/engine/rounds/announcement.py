@@ -8,10 +8,10 @@ from ....schemas.events import Decision, Round
 from ....schemas.headers import format_time
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..answers import count_decision
 from ..cases import IN_ROUND, Case
 from ..contract import Handler
 from ..fold import Fold
+from ..replies import count_decision
 from ..timing.timers import EVENT_TIME, Timer
 from .state import ProgramRounds, member_of
 

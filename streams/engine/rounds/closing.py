@@ -41,7 +41,7 @@ from .forecast import (
     sample_of,
     success_at,
 )
-from .placement import answer_members, end_promised_score
+from .member_answers import answer_members, end_promised_score
 from .result import rank, result_of, second_applications
 from .state import Closing, Phase, ProgramRounds, RoundCounts
 

@@ -107,7 +107,7 @@ def load_bundle(
 
     ``sha256`` is the expected hash of the manifest, None to accept any; ``columns`` are the encoded columns of the
     program, and ``codec`` its codec, which an ONNX model of raw features needs. ``copy`` is a folder into which
-    ``copy_bundle`` has copied the files: nothing is read from the address then. Raises ``ModelError``, one line that
+    ``fetch_bundle`` has copied the files: nothing is read from the address then. Raises ``ModelError``, one line that
     names the file and the reason.
     """
     try:
@@ -116,7 +116,7 @@ def load_bundle(
         raise ModelError(f"{address}: loading it {TOO_LARGE}") from None
 
 
-def copy_bundle(address: str, sha256: str, folder: Path, most_bytes: int) -> None:
+def fetch_bundle(address: str, sha256: str, folder: Path, most_bytes: int) -> None:
     """Copy the files of the bundle at ``address`` to a folder, each as its manifest says it.
 
     Raises ``ModelError``, also where they have more than ``most_bytes`` together. The manifest is called as usual.

@@ -121,7 +121,7 @@ def _improvement_file(fitted: FittedImprovement, kept: Callable[[str, bytes], Bu
     return ImprovementFile(file.file, file.size, file.sha256, fitted.improvement.name, fitted.calibration)
 
 
-def copy_bundle(source: Path, folder: Path, program: str) -> None:
+def copy_for_program(source: Path, folder: Path, program: str) -> None:
     """Copy a bundle for another program of the same features."""
     manifest = msgspec.json.decode((source / MANIFEST).read_bytes(), type=Manifest)
     contents = {path.name: path.read_bytes() for path in source.iterdir() if path.name != MANIFEST}

@@ -34,7 +34,7 @@ from .imported_model import Importer
 from .margin import Tell, retrained
 from .resampled import ModelSamples
 from .retrains import RETRAINS, check_number
-from .split import Split, labelled
+from .row_uses import RowUses, labelled
 from .train import ESTIMATORS
 from .trained import Trained
 from .write import write_trained
@@ -121,7 +121,7 @@ def read_model(
         codec,
         model,
         model,
-        Split(order, helping, held_out, order, np.arange(len(order)), order),
+        RowUses(order, helping, held_out, order, np.arange(len(order)), order),
         seed,
         refit,
         partial(ModelSamples.given, loaded.spec, model, again),

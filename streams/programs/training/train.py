@@ -39,8 +39,8 @@ from .kept_aside import RepeatedTraining
 from .margin import retrained
 from .resampled import ModelSamples, Resampled
 from .retrains import check_dates, states_share, wanted_retrains
+from .row_uses import RowUses, labelled
 from .share_calibration import ShareMeasurement, measure_share
-from .split import Split, labelled
 from .trained import Trained
 from .unsaved_program import Score
 from .write import write_trained
@@ -123,7 +123,7 @@ def fit_model(
     table, codec, random = labelled(csv, loaded, tell), FeatureCodec(loaded.spec), np.random.RandomState(seed)
     known = None if dates is None else dates()[~table.unlabelled]
     trained, recourse, held_out = split_rows(table.labels, csv, random, int(table.unlabelled.sum()))
-    split = Split(trained, trained, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
+    split = RowUses(trained, trained, held_out, recourse, np.concatenate([recourse, held_out]), held_out)
     X = codec.readable(table.X)
     fitted = fit(_estimator(estimator, random, calibrate), X[trained], table.labels[trained])
     model = scorer(fitted, codec.dimension)

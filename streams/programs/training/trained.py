@@ -28,9 +28,9 @@ from .improvement import fit_improvement
 from .instances import usable_rows
 from .margin import WantedMargin, wanted_margin
 from .resampled import ModelSamples
+from .row_uses import RowUses
 from .sample import Sample
 from .share_calibration import ShareMeasurement
-from .split import Split
 from .unlabelled_rows import others_beside, population_rows, with_rejected
 from .unsaved_program import Floats, Indices, Score, UnsavedProgram, unsaved_program
 
@@ -51,7 +51,7 @@ class Trained:
     codec: FeatureCodec
     model: DecisionModel
     estimator: Any
-    split: Split
+    split: RowUses
     seed: int
     refit: Callable[[ModelSamples | None], Sequence[Score]]
     resample: Callable[[], ModelSamples]

@@ -17,10 +17,10 @@ import pytest
 from onward.schemas.events import NoRecourse, Outcome, Recourse
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
-from onward.streams.engine.answers import DecidedCase, Terms, answer_people
 from onward.streams.engine.assessment import Assessment, Person, assess
 from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
+from onward.streams.engine.replies import DecidedCase, Terms, answer_people
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.streams.journal.entries import CaseKey
 from onward.testing.ledger import dump

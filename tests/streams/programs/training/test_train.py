@@ -16,7 +16,7 @@ from onward.streams.cli import train as train_command
 from onward.streams.errors import UsageError
 from onward.streams.programs.bundle.loader import load_bundle
 from onward.streams.programs.bundle.manifest import MANIFEST
-from onward.streams.programs.bundle.writer import copy_bundle
+from onward.streams.programs.bundle.writer import copy_for_program
 from onward.streams.programs.training.train import ESTIMATORS, fit_model, train
 from onward.tests.support.packaged_specs import text_alone
 
@@ -96,7 +96,7 @@ def test_a_bundle_with_a_verifier_of_an_older_version_is_loaded(data, tmp_path):
     verifier = {"file": "verifier.npz", "size": 8, "sha256": "0" * 64, "tolerance": 0.2}
     address.write_text(json.dumps({**manifest, "verifier": verifier}))
     load_bundle(str(address), sha256=None, columns=CODEC.columns)
-    copy_bundle(address.parent, tmp_path / "copy", "other")
+    copy_for_program(address.parent, tmp_path / "copy", "other")
     assert json.loads((tmp_path / "copy" / MANIFEST).read_text())["verifier"] == verifier
 
 

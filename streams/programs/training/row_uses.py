@@ -16,7 +16,7 @@ from ....schemas.unlabelled import unlabelled_in_words
 Indices = NDArray[np.intp]
 
 
-class Split(NamedTuple):
+class RowUses(NamedTuple):
     """What the rows of a table are for, by their numbers.
 
     The ``population`` is kept, as far as it is needed. The ``helping`` rows teach whether changes help, which the

@@ -18,12 +18,12 @@ from ....schemas.encoding import Problem
 from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus, Reason
 from ....schemas.headers import format_time
 from ...programs.reasons import PersonReasons
-from ..answers import DecidedCase, Refusal, Terms, answer_people, no_options, open_ended_first, publish_decision
 from ..applicants import count_ignored
 from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess, reasons_of
 from ..cases import Case
 from ..fold import Fold
 from ..promises.ending import publish_promise_end
+from ..replies import DecidedCase, Refusal, Terms, answer_people, no_options, open_ended_first, publish_decision
 from ..selection import select_for_steps
 from ..shards import Shard
 from .forecast import model_for, success_of
