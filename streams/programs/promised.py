@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from ...agents import promises
 from ...agents.promises import Certified, NoPromise, Promise, ShareCalibration
 from ...schemas.spec import ProgramSpec, PromiseTerms
-from .. import answers as answers
+from .. import worded_answers as worded_answers
 from .bundle.loader import ModelBundle
 from .bundle.manifest import PromiseCalibration
 from .models.scoring import DecisionModel, score_of_options
