@@ -20,7 +20,7 @@ from ..printable import printable
 from ..programs.program import Program
 from ..programs.reasons import reasons_under
 from ..replay.considered import ConsideredOption, considered_options
-from ..replay.history import Happening
+from ..replay.happenings import Happening
 from ..replay.journal_replay import ReplayedStep
 from ..settings.fields import Json
 from .display.explanation import Explanation, explain, in_lines, write_page

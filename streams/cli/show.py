@@ -14,7 +14,8 @@ from ...schemas.headers import format_time
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
-from ..replay.history import Happening, state_of
+from ..replay.happenings import Happening
+from ..replay.history import state_of
 from ..settings.fields import Json
 from .display.happenings import in_words
 from .display.printed_json import print_json

@@ -46,6 +46,10 @@ class Deduplicator:
     def __init__(self) -> None:
         self._marks: dict[TopicPartition, HighWaterMark] = {}
 
+    def go_on(self, partition: TopicPartition, mark: HighWaterMark) -> None:
+        """Follow a partition from where somebody else has read it to."""
+        self._marks[partition] = mark
+
     def classify(self, record: Record) -> Classification:
         """Classify a record. One without a position counts as new."""
         partition = TopicPartition(record.topic, record.partition)

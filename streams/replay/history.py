@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Mapping, Set
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -20,55 +20,26 @@ from ...schemas.events import (
     NoRecourse,
     PromiseChange,
     Question,
-    RawErasure,
     Recourse,
     Reward,
 )
-from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ..engine.rewards.fates import CLOSED
-from ..journal.entries import Entry, JournalPosition
-from ..journal.lines import read_entries
-from ..outputs.decoder import EventDecoder
-from ..outputs.deduplicator import Classification, Deduplicator
+from ..journal.entries import JournalPosition
 from ..records import Record, TopicPartition
 from ..topics import Topics
 from .dead_letters import fields_of
+from .happenings import FoundHappening, Happening, HappeningReader, refused_offsets
 
 WITH_THE_DECISION = ("model-decision", "promise", "question", "recourse")
 """Kinds of outputs that come with a decision, and so before what follows decisions in the table of kinds."""
 ESCAPE = b"\\"
-DEAD_LETTER_TYPE = kinds["dead-letter"].ce_type.encode()
-ERASURE_TYPE = kinds["erasure"].ce_type.encode()
-NOT_JOURNALED = -1
-"""In the place of the journal partition of an event that only its input topic holds."""
-
-
-class Happening(NamedTuple):
-    """One event about an application.
-
-    ``topic``, ``partition`` and ``offset`` are its position: an input's own, also where it was read from the journal.
-    ``program`` is None for a dead letter that names none. ``was_read`` is False for an input that no worker has read.
-    ``refused`` is an input that became a dead letter, ``repeated`` one whose ``id`` an earlier one has.
-    """
-
-    time_ms: int
-    kind: str
-    topic: str
-    partition: int
-    offset: int
-    id: str
-    program: str | None
-    event: Struct
-    was_read: bool = True
-    refused: bool = False
-    repeated: bool = False
 
 
 class _Places:
     """The offsets of partitions that ranges hold."""
 
-    def __init__(self, ranges: dict[TopicPartition, set[tuple[int, int]]]) -> None:
+    def __init__(self, ranges: Mapping[TopicPartition, Set[tuple[int, int]]]) -> None:
         self._starts = {partition: [first for first, _ in sorted(spans)] for partition, spans in ranges.items()}
         # The furthest end of all that begin no later.
         self._ends = {
@@ -91,10 +62,9 @@ class _ApplicantErasure(NamedTuple):
     place: JournalPosition | None
 
 
-class History:
-    """Collects the events about an application from records, which may come in any order of topics.
-
-    The records of each partition come in their order. Events that two topics hold, input and journal, count once.
+class CaseHistory:
+    """The happenings of one application, collected in any order. Those that two topics hold, input and journal, count
+    once.
 
     Parameters
     ----------
@@ -102,18 +72,12 @@ class History:
         Its name.
     program
         Its program; None for any.
-    topics
-        The installation's topics.
     """
 
-    def __init__(self, application: str, program: str | None, topics: Topics) -> None:
-        self._application, self._program, self._topics = application, program, topics
+    def __init__(self, application: str, program: str | None) -> None:
+        self._application, self._program = application, program
         self._name = application.encode()
-        self._decoder = EventDecoder(topics)
-        self._deduplicator = Deduplicator()
         self._by_identity: dict[tuple[str, int, int, str], Happening] = {}
-        self.journal_partitions: set[int] = set()
-        """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
         self._refused_unnamed: defaultdict[TopicPartition, set[tuple[int, int]]] = defaultdict(set)
         self._applied_ms: dict[tuple[str, str], int] = {}
         self._applied_at: dict[tuple[str, str, int], JournalPosition] = {}
@@ -121,23 +85,38 @@ class History:
         self._erasures: dict[tuple[str, int, int, int], _ApplicantErasure] = {}
         """The erasures of any applicant, by their own position and the journal partition."""
 
-    def feed(self, record: Record) -> None:
-        """Read a record of any topic of the installation."""
-        if record.topic == self._topics.journal:
-            happenings = self._journaled(record)
-        elif record.topic in self._topics.inputs:
-            happenings = self._sent(record)
-        else:
-            happenings = self._published(record)
-        for happening in happenings:
-            identity = (happening.topic, happening.partition, happening.offset, _reason(happening))
-            earlier = self._by_identity.get(identity)
-            if earlier is None or (happening.was_read and not earlier.was_read):
-                self._by_identity[identity] = happening
+    def add(self, found: FoundHappening) -> bool:
+        """Keep what is about the application; say whether it is.
+
+        Of any application's dead letters it is noted which records they refuse, and of erasures which applicant's.
+        """
+        happening, event = found.happening, found.happening.event
+        if isinstance(event, Erasure) and event.applicant is not None:
+            if self._program in (None, event.program):
+                erasure = _ApplicantErasure(happening, event.applicant, found.until_ms, found.place)
+                self._erasures[*_place(happening), found.journal] = erasure
+            return False
+        if self._program is not None and happening.program not in (None, self._program):
+            return False
+        if isinstance(event, DeadLetter) and (refused := refused_offsets(event)):
+            self.refuse(*refused)
+        if not self._concerns(event):
+            return False
+        if isinstance(event, Application) and isinstance(event.applicant, str):
+            self._note_applicant(event.program, event.applicant, found)
+        identity = (*_place(happening), reason_of(event))
+        earlier = self._by_identity.get(identity)
+        if earlier is None or (happening.was_read and not earlier.was_read):
+            self._by_identity[identity] = happening
+        return True
+
+    def refuse(self, partition: TopicPartition, first: int, last: int) -> None:
+        """Note that the records from one offset to another became dead letters."""
+        self._refused_unnamed[partition].add((first, last))
 
     @property
     def happenings(self) -> list[Happening]:
-        """All events so far, by event time."""
+        """All happenings so far, by event time."""
         by_identity = self._with_erasures()
         refused = {_place(happening) for happening in by_identity.values() if happening.kind == "dead-letter"}
         unnamed = _Places(self._refused_unnamed)
@@ -154,7 +133,7 @@ class History:
         return ordered
 
     def _with_erasures(self) -> dict[tuple[str, int, int, str], Happening]:
-        """The events, with those that erase the application's applicant."""
+        """The happenings, with those that erase the application's applicant."""
         found = dict(self._by_identity)
         for (topic, partition, offset, journal), erasure in self._erasures.items():
             if self._erases(erasure, journal):
@@ -169,79 +148,16 @@ class History:
         is_before = first is not None and erasure.place is not None and first < erasure.place
         return is_before or (first_ms is not None and first_ms <= erasure.until_ms)
 
-    def _take(self, happening: Happening, entry: Entry | None, journal: int) -> Iterator[Happening]:
-        """The event, if it names the application. Of any application and applicant's erasure note who it is about."""
-        event = happening.event
-        if isinstance(event, Erasure) and event.applicant is not None:
-            if self._program in (None, event.program):
-                until_ms = happening.time_ms if entry is None or entry.clock_ms is None else entry.clock_ms
-                erasure = _ApplicantErasure(
-                    happening, event.applicant, until_ms, None if entry is None else entry.position
-                )
-                self._erasures[*_place(happening), journal] = erasure
-            return
-        if not self._concerns(event):
-            return
-        if isinstance(event, Application) and isinstance(event.applicant, str):
-            who = event.program, event.applicant
-            self._applied_ms[who] = min(happening.time_ms, self._applied_ms.get(who, happening.time_ms))
-            if entry is not None:
-                at = (*who, journal)
-                self._applied_at[at] = min(entry.position, self._applied_at.get(at, entry.position))
-        yield happening
-
-    def _sent(self, record: Record) -> Iterator[Happening]:
-        """An event of an input topic. One that is no event becomes a dead letter."""
-        if record.topic == self._topics.erasures or self._may_name_it(record.value):
-            for happening in self._decoded(record):
-                yield from self._take(happening._replace(was_read=False), None, NOT_JOURNALED)
-
-    def _published(self, record: Record) -> Iterator[Happening]:
-        """An event of an output topic, unless it is a repetition."""
-        is_letter = record.topic == self._topics.dead_letters
-        if self._deduplicator.classify(record) is not Classification.NEW:
-            return
-        if is_letter or self._may_name_it(record.value):
-            for happening in self._decoded(record):
-                if not self._concerns(happening.event):
-                    continue
-                if not is_letter:
-                    self.journal_partitions.add(record.partition)
-                yield happening
-
-    def _decoded(self, record: Record) -> Iterator[Happening]:
-        """The event of a record, if it is one."""
-        decoded, attributes = self._decoder.read(record), read_headers(record.headers)
-        if decoded is not None and isinstance(attributes, CloudEvent):
-            time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
-            yield self._happening(time_ms, record, decoded.id, decoded.event)
-
-    def _journaled(self, record: Record) -> Iterator[Happening]:
-        """The inputs in a journal record, and the dead letters, which the topic of dead letters may have lost."""
-        value = record.value or b""
-        if not self._may_name_it(value) and DEAD_LETTER_TYPE not in value and ERASURE_TYPE not in value:
-            return
-        for entry in read_entries(record):
-            event = _public(entry)
-            if entry.source is not None and event is not None:
-                happening = self._happening(entry.time_ms, _position(entry, entry.source), entry.id, event)
-                yield from self._take(happening, entry, record.partition)
-
-    def _happening(self, time_ms: int, record: Record, id: str, event: Struct) -> Happening:
-        kind, program = kinds.by_struct[type(event)].name, _program(event)
-        if isinstance(event, DeadLetter):
-            record = record._replace(topic=event.topic, partition=event.partition, offset=event.offset)
-        return Happening(time_ms, kind, record.topic, record.partition, record.offset, id, program, event)
+    def _note_applicant(self, program: str, applicant: str, found: FoundHappening) -> None:
+        who, time_ms = (program, applicant), found.happening.time_ms
+        self._applied_ms[who] = min(time_ms, self._applied_ms.get(who, time_ms))
+        if found.place is not None:
+            at = (*who, found.journal)
+            self._applied_at[at] = min(found.place, self._applied_at.get(at, found.place))
 
     def _concerns(self, event: Struct) -> bool:
         """Whether an event is about the application, as far as a dead letter lets that be known."""
-        program = _program(event)
-        if self._program is not None and program not in (None, self._program):
-            return False
         if isinstance(event, DeadLetter):
-            if event.value is None or event.count is not UNSET:
-                last = event.offset if event.last_offset is UNSET else event.last_offset
-                self._refused_unnamed[TopicPartition(event.topic, event.partition)].add((event.offset, last))
             return self._letter_concerns(event)
         if isinstance(event, PromiseChange) and event.by == self._application:
             return True
@@ -252,6 +168,39 @@ class History:
         if isinstance(named, str):
             return named == self._application
         return letter.key == self._name or b'"%s"' % self._name in (letter.value or b"")
+
+
+class History:
+    """Collects the happenings of an application from records, which may come in any order of topics.
+
+    The records of each partition come in their order.
+
+    Parameters
+    ----------
+    application
+        Its name.
+    program
+        Its program; None for any.
+    topics
+        The installation's topics.
+    """
+
+    def __init__(self, application: str, program: str | None, topics: Topics) -> None:
+        self._name = application.encode()
+        self._reader, self._case = HappeningReader(topics), CaseHistory(application, program)
+        self.journal_partitions: set[int] = set()
+        """The journal partitions that its answers and fates name: outputs have the partition of their journal."""
+
+    def feed(self, record: Record) -> None:
+        """Read a record of any topic of the installation."""
+        for found in self._reader.read(record, self._may_name_it):
+            if self._case.add(found) and found.is_output:
+                self.journal_partitions.add(record.partition)
+
+    @property
+    def happenings(self) -> list[Happening]:
+        """All happenings so far, by event time."""
+        return self._case.happenings
 
     def _may_name_it(self, value: bytes | None) -> bool:
         """Whether JSON may hold the application's name; with an escape in it, any text may be any other."""
@@ -324,34 +273,13 @@ def _state(happenings: list[Happening], events: list[Struct]) -> str:
     return "without an answer: it waits for its decision or its round, or the answer is no longer on the topic"
 
 
-def _public(entry: Entry) -> Struct | None:
-    """The event of a journal line as its sender wrote it; None where it concerns no application."""
-    if entry.kind.name == "dead-letter":
-        return entry.body
-    body = entry.body
-    if isinstance(body, RawErasure):
-        return Erasure(body.program, body.application, body.applicant)
-    if entry.kind.about != "case":
-        return None
-    event: Struct = entry.kind.decode(entry.raw)
-    return event
-
-
-def _position(entry: Entry, source: TopicPartition) -> Record:
-    return Record(*source, entry.source_offset, entry.timestamp_ms, None, None, ())
-
-
-def _program(event: Struct) -> str | None:
-    program = fields_of(event).get("program") if isinstance(event, DeadLetter) else getattr(event, "program", None)
-    return program if isinstance(program, str) else None
-
-
 def _place(happening: Happening) -> tuple[str, int, int]:
     return happening.topic, happening.partition, happening.offset
 
 
-def _reason(happening: Happening) -> str:
-    return happening.event.reason if isinstance(happening.event, DeadLetter) else ""
+def reason_of(event: Struct) -> str:
+    """Why a record became this dead letter; nothing of another event. With its position it identifies a happening."""
+    return event.reason if isinstance(event, DeadLetter) else ""
 
 
 def _when(happening: Happening) -> tuple[int, int, int, str, int, int]:

@@ -14,7 +14,8 @@ from ...errors import writing
 from ...printable import printable
 from ...private_folder import make_private_file
 from ...replay.considered import ConsideredOption
-from ...replay.history import Happening, state_of
+from ...replay.happenings import Happening
+from ...replay.history import state_of
 from .happenings import facts, target_in_words
 
 SHOWN_OPTIONS = 50

@@ -22,7 +22,7 @@ from ....schemas.events import (
     Reward,
 )
 from ....schemas.headers import format_time
-from ...replay.history import Happening
+from ...replay.happenings import Happening
 from ..process.taught import Shares
 
 WHY: Mapping[PromiseReason, str] = {

@@ -14,7 +14,8 @@ from ...kafka.admin.offsets import partition_offsets
 from ...kafka.connection import connection
 from ...kafka.connection import topics as topic_names
 from ...kafka.consume.between import records_between
-from ...replay.history import Happening, History
+from ...replay.happenings import Happening
+from ...replay.history import History
 from ...settings import BrokerSettings
 from ..display.read_progress import ReadProgress
 from .unread_batches import UnreadBatches

@@ -19,7 +19,8 @@ from onward.streams.cli.process.application_history import ApplicationHistory
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
-from onward.streams.replay.history import Happening, History
+from onward.streams.replay.happenings import Happening
+from onward.streams.replay.history import History
 from onward.testing.pipeline import Run
 from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.streams.engine.promises import stories as promised

@@ -1,0 +1,407 @@
+"""What the topics say of each case, in one SQLite file: the console's memory.
+
+    store = CaseStore(folder, topics, keys_of(folder))
+    store.fold(records)                    # records of the journal and the outputs, in any order of topics
+    case = store.find(program, application)
+    case.happenings
+
+Rows, offsets and high-water marks are written in one transaction, so that a crash loses nothing and counts nothing
+twice. The order of a case's happenings, what is repeated and its state come from ``replay/history.py`` when it is
+looked up, so that it tells what ``onward show`` tells, but for inputs that no worker has read or that were refused.
+
+A case is found by its handle, a keyed hash of its name. Of an erased person nothing else stays, and by it records of
+what was before the erasure are known that come later.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ...schemas.events import DeadLetter, Erasure, PromiseChange
+from ...schemas.kinds import kinds
+from ..errors import LedgerError
+from ..journal.entries import JournalPosition
+from ..ledger.file import ledger_errors
+from ..outputs.deduplicator import Deduplicator, HighWaterMark
+from ..outputs.emission import OutputPosition
+from ..private_folder import make_private, make_private_file
+from ..records import Record, TopicPartition
+from ..replay.dead_letters import fields_of
+from ..replay.happenings import FoundHappening, Happening, HappeningReader, refused_offsets
+from ..replay.history import CaseHistory, reason_of, state_of
+from ..topics import Topics
+from .handles import Keys
+from .standing import Standing
+
+FILE = "console.sqlite"
+VERSION = 1
+PAGE_BYTES = 16_384
+"""Rows of a kilobyte and more lie in the tree of their key only where a page holds several."""
+CACHE_KIB = 64 * 1024
+MOST_CASES_KEPT = 50_000
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE partitions (topic TEXT, partition INTEGER, next INTEGER NOT NULL, record INTEGER NOT NULL,
+    number INTEGER NOT NULL, generation INTEGER NOT NULL, PRIMARY KEY (topic, partition)) WITHOUT ROWID;
+CREATE TABLE cases (id INTEGER PRIMARY KEY, handle TEXT NOT NULL UNIQUE, program TEXT NOT NULL, application TEXT,
+    applicant TEXT, standing BLOB NOT NULL, queue TEXT, due_ms INTEGER);
+CREATE INDEX cases_applicant ON cases (program, applicant) WHERE applicant IS NOT NULL;
+CREATE INDEX cases_queue ON cases (queue, program, due_ms) WHERE queue IS NOT NULL;
+CREATE TABLE happenings (case_id INTEGER, topic TEXT, partition INTEGER, offset INTEGER, kind TEXT NOT NULL,
+    time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, journal INTEGER NOT NULL, record INTEGER, line INTEGER,
+    until_ms INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (case_id, topic, partition, offset)) WITHOUT ROWID;
+CREATE TABLE letters (topic TEXT, partition INTEGER, offset INTEGER, reason TEXT, last INTEGER, program TEXT,
+    application TEXT, time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (topic, partition, offset, reason)) WITHOUT ROWID;
+CREATE INDEX letters_application ON letters (application);
+CREATE INDEX letters_refused ON letters (topic, partition, offset, last) WHERE last IS NOT NULL;
+CREATE TABLE erasures (handle TEXT, journal INTEGER, record INTEGER, line INTEGER, until_ms INTEGER NOT NULL,
+    PRIMARY KEY (handle, journal, record, line)) WITHOUT ROWID;
+"""
+
+
+class Case(NamedTuple):
+    """A case as it is looked up: its happenings by event time, and its state in words."""
+
+    handle: str
+    program: str
+    application: str
+    happenings: Sequence[Happening]
+
+    @property
+    def state(self) -> str:
+        """Where it stands, as ``onward show`` says it."""
+        return state_of(list(self.happenings))
+
+
+class QueuedCase(NamedTuple):
+    """A case that waits for something, until ``due_ms`` in event time where that has an end."""
+
+    handle: str
+    program: str
+    application: str
+    standing: Standing
+    due_ms: int | None
+
+
+class _KnownCase:
+    """A case while its events are read."""
+
+    __slots__ = ("applicant", "application", "id", "is_changed", "standing")
+
+    def __init__(self, id: int, application: str | None, applicant: str | None, standing: Standing) -> None:
+        self.id, self.application, self.applicant = id, application, applicant
+        self.standing, self.is_changed = standing, False
+
+
+_encode = msgspec.json.Encoder().encode
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder(Standing).decode
+
+
+class CaseStore:
+    """The file of a console's folder; one process at a time writes it.
+
+    Parameters
+    ----------
+    folder
+        ``--state-dir``; the file is made where there is none.
+    topics
+        The installation's topics.
+    keys
+        Name the cases.
+
+    Raises
+    ------
+    LedgerError
+        Where the file cannot be used, is damaged, or was written by a newer version.
+    """
+
+    def __init__(self, folder: Path, topics: Topics, keys: Keys) -> None:
+        self.path, self._topics, self._keys = folder / FILE, topics, keys
+        with ledger_errors(self.path):
+            make_private(folder)
+            make_private_file(self.path)
+            self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
+            self._prepare()
+            self._go_on_from_last_commit()
+            self._erased = {handle for (handle,) in self._db.execute("SELECT DISTINCT handle FROM erasures")}
+
+    def _prepare(self) -> None:
+        db = self._db
+        db.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+            db.execute("INSERT INTO meta VALUES ('version', ?), ('topics', ?)", (VERSION, self._topics.prefix))
+        meta = dict(db.execute("SELECT name, value FROM meta"))
+        if meta.get("version") != VERSION:
+            raise LedgerError(f"{self.path} is of version {meta.get('version')}, and this Onward reads {VERSION}")
+        if meta.get("topics") != self._topics.prefix:
+            raise LedgerError(
+                f"{self.path} belongs to the topics of {meta.get('topics')!r}: give --topic-prefix, or another "
+                "--state-dir"
+            )
+
+    def _go_on_from_last_commit(self) -> None:
+        self._deduplicator, self._next = Deduplicator(), dict[TopicPartition, int]()
+        for topic, number, following, *position, generation in self._db.execute("SELECT * FROM partitions"):
+            partition = TopicPartition(topic, number)
+            self._next[partition] = following
+            self._deduplicator.go_on(partition, HighWaterMark(OutputPosition(*position), generation))
+        self._reader = HappeningReader(self._topics, self._deduplicator)
+        self._cases: dict[str, _KnownCase] = {}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # --- reading in -------------------------------------------------------------------------------------------------
+
+    def next_offset(self, partition: TopicPartition) -> int | None:
+        """The offset of the next record of a partition; None of one that was never read."""
+        return self._next.get(partition)
+
+    def fold(self, records: Iterable[Record]) -> int:
+        """Take records of the journal and the outputs in, in one transaction; return how many happenings they hold.
+
+        Records that were read before change nothing.
+        """
+        with ledger_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                count = self._fold(records)
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                self._go_on_from_last_commit()
+                raise
+        return count
+
+    def _fold(self, records: Iterable[Record]) -> int:
+        rows: list[tuple[Any, ...]] = []
+        letters: list[tuple[Any, ...]] = []
+        read: dict[TopicPartition, int] = {}
+        count = 0
+        for record in records:
+            partition = TopicPartition(record.topic, record.partition)
+            if record.offset < read.get(partition, self._next.get(partition, 0)):
+                continue
+            read[partition] = record.offset + 1
+            for found in self._reader.read(record):
+                count += 1
+                event = found.happening.event
+                if isinstance(event, DeadLetter):
+                    letters.append(_letter_row(found.happening, event))
+                elif isinstance(event, Erasure):
+                    self._write(rows, letters)
+                    self._erase(found, event)
+                else:
+                    rows.extend(self._rows(found))
+        self._write(rows, letters)
+        self._write_cases()
+        for partition, following in read.items():
+            mark = self._deduplicator.mark(*partition)
+            self._db.execute(
+                "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?)",
+                (*partition, following, *mark.position, mark.generation),
+            )
+        self._next |= read
+        return count
+
+    def _rows(self, found: FoundHappening) -> Iterator[tuple[Any, ...]]:
+        """The rows of a happening, one for each case that it is about."""
+        happening, event = found.happening, found.happening.event
+        program, application = happening.program, getattr(event, "application", None)
+        if program is None or not isinstance(application, str):
+            return
+        names = [application]
+        if isinstance(event, PromiseChange) and event.by not in (None, application):
+            names.append(str(event.by))
+        place = found.place or (None, None)
+        applicant = getattr(event, "applicant", None)
+        for name in names:
+            handle = self._keys.handle(program, name)
+            case, is_own = self._case(handle, program), name == application
+            known = applicant if is_own and isinstance(applicant, str) else case.applicant
+            if self._erased and self._was_erased(handle, program, known, found):
+                continue
+            if (case.application, case.applicant) != (name, known):
+                case.application, case.applicant, case.is_changed = name, known, True
+            if is_own:
+                case.is_changed |= case.standing.take(happening.time_ms, event)
+            yield (
+                case.id,
+                *(happening.topic, happening.partition, happening.offset),
+                *(happening.kind, happening.time_ms, happening.id),
+                *(found.journal, *place, found.until_ms, _encode(event)),
+            )
+
+    def _case(self, handle: str, program: str) -> _KnownCase:
+        """The case of a handle, made without a name where it is new."""
+        case = self._cases.get(handle)
+        if case is None:
+            if len(self._cases) >= MOST_CASES_KEPT:
+                self._write_cases()
+                self._cases.clear()
+            row = self._db.execute(
+                "SELECT id, application, applicant, standing FROM cases WHERE handle = ?", (handle,)
+            ).fetchone()
+            if row is None:
+                cursor = self._db.execute(
+                    "INSERT INTO cases (handle, program, standing) VALUES (?, ?, ?)",
+                    (handle, program, _pack(Standing())),
+                )
+                case = _KnownCase(cursor.lastrowid or 0, None, None, Standing())
+            else:
+                case = _KnownCase(row[0], row[1], row[2], _unpack(row[3]))
+            self._cases[handle] = case
+        return case
+
+    def _write(self, rows: list[tuple[Any, ...]], letters: list[tuple[Any, ...]]) -> None:
+        self._db.executemany(f"INSERT OR IGNORE INTO happenings VALUES ({', '.join('?' * 12)})", rows)
+        self._db.executemany(f"INSERT OR IGNORE INTO letters VALUES ({', '.join('?' * 10)})", letters)
+        rows.clear()
+        letters.clear()
+
+    def _write_cases(self) -> None:
+        changed = [case for case in self._cases.values() if case.is_changed]
+        self._db.executemany(
+            "UPDATE cases SET application = ?, applicant = ?, standing = ?, queue = ?, due_ms = ? WHERE id = ?",
+            [
+                (
+                    *(case.application, case.applicant, _pack(case.standing)),
+                    *(case.standing.queue, case.standing.due_ms, case.id),
+                )
+                for case in changed
+            ],
+        )
+        for case in changed:
+            case.is_changed = False
+
+    # --- erasing ----------------------------------------------------------------------------------------------------
+
+    def _erase(self, found: FoundHappening, erasure: Erasure) -> None:
+        """Delete what was before an erasure of its person, and know it again when it comes later."""
+        self._write_cases()
+        if erasure.application is not None:
+            handle = self._keys.handle(erasure.program, erasure.application)
+            self._db.execute("DELETE FROM letters WHERE application = ?", (erasure.application,))
+            whose: tuple[str, tuple[str, ...]] = "handle = ?", (handle,)
+        else:
+            assert erasure.applicant is not None, "an erasure names one of the two"
+            handle = self._applicant_handle(erasure.program, erasure.applicant)
+            whose = "program = ? AND applicant = ?", (erasure.program, erasure.applicant)
+        place = found.place or (None, None)
+        self._db.execute(
+            "INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", (handle, found.journal, *place, found.until_ms)
+        )
+        self._erased.add(handle)
+        for (case_id,) in self._db.execute(f"SELECT id FROM cases WHERE {whose[0]}", whose[1]).fetchall():
+            self._forget(case_id, found)
+        self._cases.clear()
+
+    def _forget(self, case_id: int, erasure: FoundHappening) -> None:
+        """Delete the happenings of a case that were before an erasure; of one that has no other, its names too."""
+        record, line = erasure.place or (-1, -1)
+        self._db.execute(
+            "DELETE FROM happenings WHERE case_id = ? AND "
+            "(time_ms <= ? OR (journal = ? AND (record < ? OR (record = ? AND line < ?))))",
+            (case_id, erasure.until_ms, erasure.journal, record, record, line),
+        )
+        left = self._db.execute("SELECT count(*) FROM happenings WHERE case_id = ?", (case_id,)).fetchone()
+        if left == (0,):
+            self._db.execute(
+                "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?",
+                (case_id,),
+            )
+
+    def _was_erased(self, handle: str, program: str, applicant: str | None, found: FoundHappening) -> bool:
+        """Whether a happening was before an erasure of its person."""
+        handles = [handle] if applicant is None else [handle, self._applicant_handle(program, applicant)]
+        return any(one in self._erased and self._was_before(one, found) for one in handles)
+
+    def _was_before(self, handle: str, found: FoundHappening) -> bool:
+        for journal, record, line, until_ms in self._db.execute(
+            "SELECT journal, record, line, until_ms FROM erasures WHERE handle = ?", (handle,)
+        ):
+            is_there = found.place is not None and found.journal == journal
+            if found.happening.time_ms <= until_ms or (is_there and found.place < (record, line)):
+                return True
+        return False
+
+    def _applicant_handle(self, program: str, applicant: str) -> str:
+        """The handle of an applicant, which is none of a case: no program's name holds an @."""
+        return self._keys.handle(f"@{program}", applicant)
+
+    # --- looking up -------------------------------------------------------------------------------------------------
+
+    def find(self, program: str, application: str) -> Case | None:
+        """The case of a name; None where nothing is known of it."""
+        return self.case(self._keys.handle(program, application))
+
+    def case(self, handle: str) -> Case | None:
+        """The case of a handle; None where nothing is known of it, or its person was erased."""
+        with ledger_errors(self.path):
+            row = self._db.execute("SELECT id, program, application FROM cases WHERE handle = ?", (handle,)).fetchone()
+            if row is None or row[2] is None:
+                return None
+            case_id, program, application = row
+            history = CaseHistory(application, program)
+            for found in self._found(case_id, program):
+                history.add(found)
+            for found in self._letters(application):
+                history.add(found)
+            happenings = history.happenings
+        return Case(handle, program, application, happenings) if happenings else None
+
+    def _found(self, case_id: int, program: str) -> Iterator[FoundHappening]:
+        rows = self._db.execute("SELECT * FROM happenings WHERE case_id = ?", (case_id,))
+        for _, topic, partition, offset, kind, time_ms, event_id, journal, record, line, until_ms, body in rows:
+            event = kinds[kind].decode(body)
+            happening = Happening(time_ms, kind, topic, partition, offset, event_id, program, event)
+            place = None if record is None else JournalPosition(record, line)
+            yield FoundHappening(happening, journal, place, until_ms)
+
+    def _letters(self, application: str) -> Iterator[FoundHappening]:
+        """The dead letters that may be about an application."""
+        # Those that do not say what their record holds are looked through: a key, or a text in it, may be the name.
+        rows = self._db.execute(
+            "SELECT program, time_ms, event_id, body FROM letters WHERE application = ? OR application IS NULL",
+            (application,),
+        )
+        decode = kinds["dead-letter"].decode
+        for program, time_ms, event_id, body in rows:
+            letter: DeadLetter = decode(body)
+            happening = Happening(
+                time_ms, "dead-letter", letter.topic, letter.partition, letter.offset, event_id, program, letter
+            )
+            yield FoundHappening(happening)
+
+    def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
+        """The first cases that wait for something, those that are due first at the head."""
+        sql = (
+            "SELECT handle, program, application, standing, due_ms FROM cases WHERE queue = ? AND application IS NOT "
+            f"NULL {'AND program = ?' if program else ''} ORDER BY due_ms IS NULL, due_ms LIMIT ?"
+        )
+        given = (queue, *([program] if program else []), most)
+        with ledger_errors(self.path):
+            rows = self._db.execute(sql, given).fetchall()
+        return [QueuedCase(handle, of, name, _unpack(body), due) for handle, of, name, body, due in rows]
+
+
+def _letter_row(happening: Happening, letter: DeadLetter) -> tuple[Any, ...]:
+    named, refused = fields_of(letter).get("application"), refused_offsets(letter)
+    return (
+        *(letter.topic, letter.partition, letter.offset, reason_of(letter), None if refused is None else refused[2]),
+        *(happening.program, named if isinstance(named, str) else None),
+        *(happening.time_ms, happening.id, _encode(letter)),
+    )

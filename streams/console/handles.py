@@ -1,0 +1,71 @@
+"""Names of cases that tell nobody anything: keyed hashes of program and application."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from ..errors import LedgerError
+from ..private_folder import make_private, make_private_file
+
+FILE = "keys"
+KEY_BYTES = 32
+HANDLE_BYTES = 16
+
+
+class Keys:
+    """The secrets of a console, a line each, the newest last.
+
+    The first one names cases, so that their names stay; the newest one signs, and all of them are taken.
+    """
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.secrets = list(secrets)
+        self._naming = self.secrets[0].encode()
+
+    def handle(self, program: str, application: str) -> str:
+        """The name of a case in addresses: 22 characters, from which nobody can tell the case.
+
+        Examples
+        --------
+        >>> Keys(["a secret"]).handle("loan", "ada")
+        'OrXJO9K-6rAe4K87XV_rxA'
+        """
+        named = b"%d:%s%s" % (len(program), program.encode(), application.encode())
+        digest = hmac.digest(self._naming, named, sha256)[:HANDLE_BYTES]
+        return urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def keys_of(folder: Path) -> Keys:
+    """The keys of a console's folder, made where there are none.
+
+    Raise ``LedgerError`` where they cannot be read, or where others than their owner may read them.
+    """
+    path = folder / FILE
+    try:
+        if not path.exists():
+            make_private(folder)
+            make_private_file(path)
+            path.write_text(f"{secrets.token_urlsafe(KEY_BYTES)}\n", encoding="ascii")
+        if path.stat().st_mode & 0o077:
+            raise LedgerError(f"{path} may be read by others: chmod 600 {path}")
+        lines = path.read_text(encoding="ascii").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LedgerError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not lines:
+        raise LedgerError(f"{path} holds no key: delete it, and a new one is made; links of before then work no more")
+    return Keys(lines)
+
+
+def add_key(folder: Path) -> None:
+    """Let a new key sign from now on; links that older ones have signed go on."""
+    keys_of(folder)
+    with (folder / FILE).open("a", encoding="ascii") as file:
+        file.write(f"{secrets.token_urlsafe(KEY_BYTES)}\n")
+        file.flush()
+        os.fsync(file.fileno())

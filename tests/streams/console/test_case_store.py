@@ -1,0 +1,147 @@
+"""What the console keeps of cases, against what ``onward show`` reads from the topics."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from onward.schemas.events import Application, Erasure
+from onward.streams.console.case_store import CaseStore
+from onward.streams.console.handles import Keys, add_key, keys_of
+from onward.streams.errors import LedgerError
+from onward.streams.records import Record
+from onward.streams.replay.history import History, state_of
+from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
+
+KEYS = Keys(["a secret"])
+
+
+def external(folder: Path) -> tuple[Tape, list[str]]:
+    """People whom another system decides about: told, late, refused, and of the same name."""
+    story = tape(folder, decisions="external", **TIMED)
+    for name, features in (("x", POOR), ("y", RICH), ("z", POOR), ('q"ä', POOR)):
+        story.applies(name, features=features)
+        story.decides(name, 1, approved=features is RICH)
+    story.says("x", MINUTE_MS, "1")
+    story.says("z", MINUTE_MS, None)
+    story.outcome("x", 2 * MINUTE_MS)
+    story.outcome("x", 3 * MINUTE_MS, id="again")
+    story.outcome("z", 4 * MINUTE_MS, option="there is none such")
+    story.says("nobody", 5 * MINUTE_MS, "1")
+    story.tick(DAY_MS)
+    story.fold()
+    return story, ["x", "y", "z", 'q"ä', "nobody"]
+
+
+def records_of(story: Tape) -> list[list[Record]]:
+    """The records of the journal and of each output, a list a partition."""
+    topics = story.run.topics
+    names = {*topics.outputs, topics.journal}
+    return [list(log) for (topic, _), log in sorted(story.run.broker.logs.items()) if topic in names and log]
+
+
+def told_by_topics(story: Tape, name: str) -> History:
+    found = History(name, "loan", story.run.topics)
+    for log in records_of(story):
+        for record in log:
+            found.feed(record)
+    return found
+
+
+def mixed(logs: list[list[Record]], dice: random.Random) -> list[Record]:
+    """The records, each partition's in their order, and some of them once more."""
+    left = [log[:] for log in logs]
+    order = []
+    while any(left):
+        log = dice.choice([log for log in left if log])
+        order.append(log.pop(0))
+    return order
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_tells_what_the_topics_tell_in_whatever_order_they_are_read(tmp_path: Path, seed: int) -> None:
+    story, names = external(tmp_path)
+    dice, records = random.Random(seed), mixed(records_of(story), random.Random(seed))
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    while records:
+        many = dice.randint(1, 5)
+        store.fold(records[:many])
+        if dice.random() < 0.3:
+            store.fold(records[: dice.randint(0, many)])
+        if dice.random() < 0.3:
+            store.close()
+            store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+        del records[:many]
+    for name in names:
+        expected, case = told_by_topics(story, name).happenings, store.find("loan", name)
+        assert (list(case.happenings) if case else []) == expected
+        assert not case or case.state == state_of(expected)
+    store.close()
+
+
+def test_a_crash_while_records_are_read_keeps_nothing_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    story, names = external(tmp_path)
+    [*first, last] = records_of(story)
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    store.fold(record for log in first for record in log)
+    before = [store.find("loan", name) for name in names]
+    monkeypatch.setattr(CaseStore, "_write_cases", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        store.fold(last)
+    monkeypatch.undo()
+    assert [store.find("loan", name) for name in names] == before
+    store.fold(last)
+    assert [case.happenings if case else [] for case in (store.find("loan", name) for name in names)] == [
+        told_by_topics(story, name).happenings for name in names
+    ]
+    store.close()
+
+
+def test_cases_wait_for_what_their_people_or_the_office_have_to_do(tmp_path: Path) -> None:
+    story, _ = external(tmp_path)
+    story.applies("w", DAY_MS + MINUTE_MS)
+    story.decides("w", DAY_MS + 2 * MINUTE_MS)
+    story.applies("v", DAY_MS + MINUTE_MS)
+    story.decides("v", DAY_MS + 2 * MINUTE_MS)
+    story.says("v", DAY_MS + 3 * MINUTE_MS, None)
+    story.fold("later")
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    store.fold(record for log in records_of(story) for record in log)
+    assert [case.application for case in store.queued("outcome")] == ["w"]
+    assert [case.application for case in store.queued("declined", "loan")] == ["v"]
+    assert store.queued("declined", "another") == []
+    store.close()
+
+
+def test_of_an_erased_person_nothing_stays_whatever_comes_later(tmp_path: Path) -> None:
+    for seed in range(8):
+        folder = tmp_path / str(seed)
+        story = tape(folder, decisions="external", **TIMED)
+        story.send("applications", Application("loan", "secret-name", dict(POOR), "secret-person"), 0, "a")
+        story.decides("secret-name", 1)
+        story.applies("other", 2)
+        named = {"application": "secret-name"} if seed % 2 else {"applicant": "secret-person"}
+        story.send("erasures", Erasure("loan", **named), MINUTE_MS, "e")
+        story.fold()
+        store = CaseStore(folder / "console", story.run.topics, KEYS)
+        for record in mixed(records_of(story), random.Random(seed)):
+            store.fold([record])
+        assert store.find("loan", "secret-name") is None
+        assert store.find("loan", "other") is not None
+        store._db.execute("VACUUM")
+        store.close()
+        assert b"secret-" not in (folder / "console" / "console.sqlite").read_bytes()
+
+
+def test_keys_are_made_once_and_a_new_one_renames_no_case(tmp_path: Path) -> None:
+    before = keys_of(tmp_path / "state")
+    add_key(tmp_path / "state")
+    after = keys_of(tmp_path / "state")
+    assert [*before.secrets, after.secrets[-1]] == after.secrets
+    assert before.handle("loan", "x") == after.handle("loan", "x") != after.handle("loan", "y")
+    assert (tmp_path / "state" / "keys").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "state" / "keys").chmod(0o644)
+    with pytest.raises(LedgerError, match="chmod 600"):
+        keys_of(tmp_path / "state")
