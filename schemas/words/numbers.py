@@ -7,7 +7,7 @@ No mark of direction is written: in a text each number stands between words, and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -93,6 +93,13 @@ def date_format(locale: Locale) -> Callable[[date], str]:
     from babel.dates import format_date
 
     return lambda day: format_date(day, "long", locale=locale)
+
+
+def enumeration(locale: Locale, parts: Sequence[str]) -> str:
+    """Several phrases as one, as in "earn more and save more"."""
+    from babel.lists import format_list
+
+    return str(format_list(list(parts), locale=locale))
 
 
 def has_currency(code: str) -> bool:

@@ -14,7 +14,7 @@ from ..yamltree import Path
 from .form import FeatureWords, LanguageWords, ValueKind
 from .languages import ENGLISH
 from .numbers import has_currency, has_unit, locale_of
-from .sentences import own_sentences, placeholders, sentences_of
+from .sentences import own_sentences, page_sentences, placeholders, sentences_of
 
 MOST_LANGUAGES = 40
 Violation = tuple[Path, str]
@@ -91,12 +91,13 @@ def _value(kind: ValueKind, locale: Any) -> Iterator[Violation]:
 
 
 def _sentences(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Violation]:
-    ours = own_sentences(ENGLISH)
+    ours, pages = own_sentences(ENGLISH), page_sentences(ENGLISH)
     for name, text in words.sentences.items():
-        if name not in ours:
-            yield ("sentences", name), f"no sentence is called {name}{did_you_mean(name, ours)}"
+        sentence = ours.get(name) or pages.get(name)
+        if sentence is None:
+            yield ("sentences", name), f"no sentence is called {name}{did_you_mean(name, [*ours, *pages])}"
             continue
-        filled_in = set(placeholders(ours[name]))
+        filled_in = set(placeholders(sentence if isinstance(sentence, str) else sentence["other"]))
         for message in _filled_in(text, filled_in, filled_in):
             yield ("sentences", name), message
     # What follows is told only where something does.

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 from ..yamltree import YamlDocument
 from .form import Sentences
 
 FOLDER = Path(__file__).with_name("sentences")
+PAGES = Path(__file__).with_name("pages")
+SentenceForms = str | Mapping[str, str]
+"""A sentence, or one for each plural form of the number ``n``, by its CLDR name."""
 
 
 def own_sentences(tag: str) -> Mapping[str, str]:
@@ -18,18 +22,24 @@ def own_sentences(tag: str) -> Mapping[str, str]:
 
     ``de-CH`` reads those of ``de``.
     """
-    return _read_sentences(tag.partition("-")[0])
+    sentences: Mapping[str, str] = _sentences(FOLDER, tag.partition("-")[0])
+    return sentences
 
 
 @cache
-def _read_sentences(language: str) -> Mapping[str, str]:
-    file = FOLDER / f"{language}.yaml"
+def _sentences(folder: Path, language: str) -> Mapping[str, Any]:
+    file = folder / f"{language}.yaml"
     if not file.is_file():
         return {}
     document = YamlDocument(file.read_bytes())
     assert not document.problems, f"{file} is ours"
-    sentences: Mapping[str, str] = document.value
+    sentences: Mapping[str, Any] = document.value
     return sentences
+
+
+def page_sentences(tag: str) -> Mapping[str, SentenceForms]:
+    """What pages and letters say in a language beside the sentences of answers; nothing where Onward has none."""
+    return _sentences(PAGES, tag.partition("-")[0])
 
 
 def sentences_of(tag: str, replaced: Sentences) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from ..spec import Feature, ProgramSpec
 from .form import FeatureWords, LanguageWords, Organisation, ValueKind
 from .languages import ENGLISH, first_language
 from .names import capitalised, readable, readable_category
-from .numbers import date_format, locale_of, number_format, said
+from .numbers import date_format, enumeration, locale_of, number_format, said
 from .sentences import sentences_of
 
 ByLanguage = dict[str, str]
@@ -67,7 +67,7 @@ class Texts:
     def __init__(self, spec: ProgramSpec) -> None:
         assert not isinstance(spec.words, str), "the words have been read"
         self._spec = spec
-        self._languages = {tag: _Language(tag, words, spec) for tag, words in sorted((spec.words or {}).items())}
+        self._languages = {tag: LanguageTexts(tag, words, spec) for tag, words in sorted((spec.words or {}).items())}
         self._first = first_language(self._languages) if self._languages else None
 
     def __reduce__(self) -> tuple[type[Texts], tuple[ProgramSpec]]:
@@ -89,7 +89,7 @@ class Texts:
         """Why somebody has no option, and what they could do: in the first language, and in each; without words in
         English alone."""
         if self._first is None:
-            return _Language(ENGLISH, guessed(self._spec), self._spec).none(why, is_spoken_for=False), UNSET
+            return LanguageTexts(ENGLISH, guessed(self._spec), self._spec).none(why, is_spoken_for=False), UNSET
         texts = {tag: words.none(why, is_spoken_for=words.is_spoken_for) for tag, words in self._languages.items()}
         return texts[self._first], texts
 
@@ -116,7 +116,17 @@ def guessed_feature(feature: Feature) -> FeatureWords:
     return replace(words, value=ValueKind(text=f"{{number}} {unit}"))
 
 
-class _Language:
+class ToldChange(NamedTuple):
+    """A change as a page shows it: the feature's name, the person's own value where they gave it, the one to reach,
+    and sentences that go with it."""
+
+    name: str
+    now: str | None
+    to: str
+    notes: Sequence[str]
+
+
+class LanguageTexts:
     """The texts of one language."""
 
     def __init__(self, tag: str, words: LanguageWords, spec: ProgramSpec) -> None:
@@ -127,14 +137,28 @@ class _Language:
         self._features = {feature.name: feature for feature in spec.features}
         percent = self._sentences["value.percent"]
         self._numbers = {
-            name: number_format(self._locale, feature_words.value or ValueKind(), percent)
-            for name, feature_words in words.features.items()
+            name: number_format(self._locale, own.value or ValueKind(), percent) for name, own in words.features.items()
         }
 
     def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType, follows: Sequence[Change]) -> str:
         """What to do: one sentence or more of each change, of steps in their order; and one of each that follows."""
-        sentences = map(self._follows, (change for change in follows if change.feature in self._words))
+        sentences = map(self.followed, (change for change in follows if change.feature in self._words))
         return " ".join([self._actions(changes, steps), *sentences])
+
+    def heading(self, changes: Sequence[Change]) -> str:
+        """What to do, without figures, as in "Earn more and owe less on your cards"."""
+        return capitalised(enumeration(self._locale, [self._verb(change) for change in changes]))
+
+    def told(self, change: Change) -> ToldChange:
+        """A change in parts."""
+        words = self._words[change.feature]
+        now, value = self._values(change)
+        notes = [] if now is not None else [self._sentences["change.not_given"]]
+        if change.at_most is not UNSET:
+            notes.append(self._ends(change, change.at_most))
+        if words.counts:
+            notes.append(words.counts)
+        return ToldChange(words.name, now, value, notes)
 
     def _actions(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType) -> str:
         if not steps or len(steps) == 1:
@@ -150,53 +174,61 @@ class _Language:
 
     def _why(self, why: NoWay, is_spoken_for: bool) -> Sequence[tuple[str, Mapping[str, str]]]:
         day = date_format(self._locale)
-        sentences: list[tuple[str, Mapping[str, str]]]
+        told: list[tuple[str, Mapping[str, str]]]
         if why.reason == APPLY_AGAIN:
             by = {} if why.until is None else {"date": day(why.until)}
-            sentences = [("none.apply_again" if by else "none.apply_again_open", by)]
-            return sentences if why.since is None else [*sentences, ("none.pause", {"date": day(why.since)})]
-        sentences = [(SENTENCES.get(why.reason, "none.other"), {})]
+            told = [("none.apply_again" if by else "none.apply_again_open", by)]
+            return told if why.since is None else [*told, ("none.pause", {"date": day(why.since)})]
+        told = [(SENTENCES.get(why.reason, "none.other"), {})]
         if why.reason in COME_AGAIN:
-            return sentences
+            return told
         if why.is_round:
-            sentences.append(("none.round", {}))
+            told.append(("none.round", {}))
         if why.nearest:
             verb = self._sentences["none.verb"]
             verbs = " ".join(verb.format(verb=capitalised(self._verb(change))) for change in why.nearest)
-            sentences.append(("none.nearest", {"verbs": verbs}))
+            told.append(("none.nearest", {"verbs": verbs}))
         if why.reason != NO_SCORE:
-            sentences.append(("none.later", {}))
-        return [*sentences, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else sentences
+            told.append(("none.later", {}))
+        return [*told, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else told
 
     def _line(self, change: Change) -> str:
         """A change in sentences: what to do, from where to where, and where its end is."""
-        sentences, words = self._sentences, self._words[change.feature]
-        now, to, is_given = change.current, change.target, change.current_given is not False
-        if not isinstance(now, str) and not isinstance(to, str):
-            now = said(now, to)
-        value, verb = self._value(change.feature, to), self._given_verb(change) or words.name
-        if is_given:
-            move = sentences["change.from_to"].format(now=self._value(change.feature, now), to=value)
+        sentences, (now, value) = self._sentences, self._values(change)
+        verb = self._given_verb(change) or self._words[change.feature].name
+        if now is not None:
+            move = sentences["change.from_to"].format(now=now, to=value)
         else:
             move = sentences["change.to"].format(to=value)
         line = sentences["change.line"].format(verb=capitalised(verb), move=move)
-        if not is_given:
+        if now is None:
             line = f"{line} {sentences['change.not_given']}"
-        if change.at_most is UNSET:
-            return line
-        end = sentences[self._end(change)].format(end=self._value(change.feature, change.at_most))
-        return f"{line} {end}"
+        return line if change.at_most is UNSET else f"{line} {self._ends(change, change.at_most)}"
 
-    def _follows(self, change: Change) -> str:
+    def _values(self, change: Change) -> tuple[str | None, str]:
+        """A person's own value, None where they did not give it, and the one to reach."""
+        now, to = change.current, change.target
+        value = self.value(change.feature, to)
+        if change.current_given is False:
+            return None, value
+        if not isinstance(now, str) and not isinstance(to, str):
+            now = said(now, to)
+        return self.value(change.feature, now), value
+
+    def _ends(self, change: Change, most: Value) -> str:
+        """Beyond which value the option may be rejected."""
+        return self._sentences[self._end(change)].format(end=self.value(change.feature, most))
+
+    def followed(self, change: Change) -> str:
         """What follows from changes, in a sentence."""
         now, to = change.current, change.target
         if not isinstance(now, str) and not isinstance(to, str):
             now, to = said(now, to), said(to, now)
         move = self._sentences["change.from_to"].format(
-            now=self._value(change.feature, now), to=self._value(change.feature, to)
+            now=self.value(change.feature, now), to=self.value(change.feature, to)
         )
         if change.current_given is False:
-            move = self._sentences["change.to"].format(to=self._value(change.feature, to))
+            move = self._sentences["change.to"].format(to=self.value(change.feature, to))
         return self._sentences[FOLLOWS].format(name=self._words[change.feature].name, move=move)
 
     def _end(self, change: Change) -> str:
@@ -214,8 +246,8 @@ class _Language:
         return change.target > change.current
 
     def _given_verb(self, change: Change) -> str | UnsetType:
-        words, is_rise = self._words[change.feature], self._is_rise(change)
-        return words.to if is_rise is None else (words.up if is_rise else words.down) or words.to
+        own, is_rise = self._words[change.feature], self._is_rise(change)
+        return own.to if is_rise is None else (own.up if is_rise else own.down) or own.to
 
     def _verb(self, change: Change) -> str:
         """What to do, without how far."""
@@ -225,7 +257,8 @@ class _Language:
         name = self._words[change.feature].name
         return self._sentences[key].format(name=name)
 
-    def _value(self, name: str, value: Value) -> str:
+    def value(self, name: str, value: Value) -> str:
+        """A value of a feature as the language writes it."""
         if isinstance(value, str):
             return (self._words[name].values or {}).get(value) or readable_category(value)
         return self._numbers[name](value)

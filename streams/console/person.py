@@ -1,0 +1,317 @@
+"""What an applicant reads: the state of their case, and their ways forward, in the words of the program.
+
+    page = person_page(case.happenings, PageWords(spec, "en"))
+
+Everything follows from the events about the latest application of the name. No column, score, probability or cost is
+told, and no value as the person's own that they did not give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from msgspec import UNSET, Struct
+from msgspec import field as renamed
+
+from ...schemas.events import (
+    APPLY_AGAIN,
+    Answer,
+    Application,
+    Change,
+    DeadLetter,
+    Decision,
+    ModelDecision,
+    NoRecourse,
+    Option,
+    Outcome,
+    PromiseChange,
+    Question,
+    Recourse,
+    Reward,
+)
+from ...schemas.kinds import kinds
+from ..engine.rewards.fates import CLOSED
+from ..replay.happenings import Happening
+from .page_words import PageWords
+
+PageState = Literal["waits", "approved", "question", "working", "ways", "none", "apply_again", "again", "ended"]
+
+
+class PageChange(Struct, frozen=True):
+    """A feature to change, from the person's own value, None where they did not give it, to the one to reach.
+
+    ``before`` is what they were told to reach before that, ``notes`` are sentences that go with it.
+    """
+
+    name: str
+    now: str | None = renamed(name="from")
+    to: str
+    before: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class PageWay(Struct, frozen=True):
+    """A way forward, or a plan of a question."""
+
+    id: str
+    heading: str
+    changes: tuple[PageChange, ...]
+    steps: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    which: str = ""
+    chosen: bool = False
+    is_new: bool = False
+
+
+class PageQuestion(Struct, frozen=True):
+    """A question that the person may answer: its number, until when, and the plans."""
+
+    number: int
+    which: str
+    until: str
+    plans: tuple[PageWay, ...]
+
+
+class PersonPage(Struct, frozen=True):
+    """A page of an applicant. ``text``, ``notice`` and ``until`` are sentences; ``until_date`` is a day of UTC."""
+
+    state: PageState
+    title: str
+    text: tuple[str, ...]
+    notice: tuple[str, ...] = ()
+    ways: tuple[PageWay, ...] = ()
+    question: PageQuestion | None = None
+    picked_none: bool = False
+    until_date: str | None = None
+    until: tuple[str, ...] = ()
+    is_refused: bool = False
+
+
+@dataclass
+class _Told:
+    """What a person has been told, as their events come one after the other."""
+
+    answer: Recourse | NoRecourse | None = None
+    ways: dict[str, Option] = field(default_factory=dict)
+    gone: dict[str, Option] = field(default_factory=dict)
+    before: dict[str, Option] = field(default_factory=dict)
+    """The options for which revised ones stand."""
+    changed_ms: int | None = None
+    question: Question | None = None
+    is_answered: bool = False
+    is_approved: bool = False
+    has_place: bool = False
+    picked: str | None = None
+    picked_none: bool = False
+    is_refused: bool = False
+    has_ended: bool = False
+    came_back: bool = False
+    said_how_it_went: bool = False
+
+    def take(self, happening: Happening) -> None:
+        """Take the next event into account."""
+        event = happening.event
+        if happening.refused or happening.repeated:
+            return
+        match event:
+            case Recourse():
+                self._tell(event, happening.time_ms)
+            case NoRecourse():
+                self.answer = event
+            case Question():
+                self.question, self.is_answered = event, False
+            case Answer():
+                self._hear(event)
+            case PromiseChange():
+                self._end(event, happening.time_ms)
+            case Decision() | ModelDecision():
+                self.is_approved = event.approved
+                self.has_place = event.approved and isinstance(event, ModelDecision) and event.round is not UNSET
+            case Outcome():
+                self.said_how_it_went = event.result != "unseen"
+            case Reward():
+                self.has_ended |= event.fate in CLOSED
+            case DeadLetter():
+                self.is_refused = event.topic.endswith(str(kinds["answer"].topic))
+
+    def _tell(self, recourse: Recourse, time_ms: int) -> None:
+        if not recourse.is_revision:
+            self.ways, self.gone, self.before, self.changed_ms = {}, {}, {}, None
+        for option in recourse.options:
+            if recourse.is_revision:
+                former = self.ways.get(option.id) or self.gone.get(option.id)
+                self.changed_ms = time_ms
+                if former is not None:
+                    self.before[option.id] = former
+            self.gone.pop(option.id, None)
+            self.ways[option.id] = option
+        self.answer = recourse
+
+    def _hear(self, answer: Answer) -> None:
+        if answer.question is UNSET:
+            self.picked, self.picked_none, self.is_refused = answer.option, answer.option is None, False
+        elif self.question is not None and answer.question == self.question.number:
+            self.is_answered = True
+
+    def _end(self, change: PromiseChange, time_ms: int) -> None:
+        """The end of a promise, by a new model or since the person came back."""
+        self.came_back |= change.by is not None
+        if not isinstance(change.options, tuple):
+            return
+        for id in change.options:
+            if id in self.ways:
+                self.gone[id] = self.ways.pop(id)
+        if change.status == "broken" and change.by is None:
+            self.changed_ms = time_ms
+
+
+def person_page(happenings: Sequence[Happening], words: PageWords, *, is_working: bool = False) -> PersonPage:
+    """What the person of a case reads after these events, which come by event time.
+
+    ``is_working`` says that an answer of theirs to a question is on its way.
+    """
+    told = _Told(is_answered=False)
+    for happening in _since_latest(happenings):
+        told.take(happening)
+    if told.came_back:
+        return PersonPage("again", words.say("ended.title"), (words.say("ended.again"),))
+    if told.is_approved:
+        place = (words.say("approved.place"),) if told.has_place else ()
+        return PersonPage("approved", words.say("approved.title"), (_applied(words, "approved.text"), *place))
+    if told.has_ended:
+        last = "ended.thanks" if told.said_how_it_went else "ended.text"
+        return PersonPage("ended", words.say("ended.title"), (words.say(last),))
+    answer = told.answer
+    if isinstance(answer, Recourse):
+        return _ways(told, answer, words) if told.ways else _all_gone(told, words)
+    if isinstance(answer, NoRecourse):
+        return _none(answer, words)
+    if told.question is None:
+        return PersonPage("waits", words.say("waits.title"), (words.say("waits.text"),))
+    if told.is_answered or is_working:
+        return PersonPage("working", words.say("working.title"), (words.say("working.text"),))
+    return _question(told.question, words)
+
+
+def _since_latest(happenings: Sequence[Happening]) -> Sequence[Happening]:
+    """The events from the latest application on: one of the same name begins anew."""
+    begins = [
+        place
+        for place, happening in enumerate(happenings)
+        if isinstance(happening.event, Application) and not happening.refused and not happening.repeated
+    ]
+    return happenings[begins[-1] :] if begins else happenings
+
+
+def _ways(told: _Told, answer: Recourse, words: PageWords) -> PersonPage:
+    title, first = "ways.title", _applied(words, "ways.lede")
+    is_round = isinstance(answer.round, int)
+    if is_round:
+        title, first = "places.title", words.say("places.lede")
+    if told.changed_ms is not None:
+        title = "changed.title"
+    lasts = _last_day(answer.expires_at)
+    text = [first, words.say("ways.one", n=len(told.ways))]
+    until = [words.say("places.sure")] if is_round else []
+    if lasts is not None:
+        text.append(words.say("ways.by", date=words.day_of(lasts)))
+        if not is_round:
+            until.append(words.say("until.promise", date=words.day_of(lasts)))
+    elif not is_round:
+        until.append(words.say("until.open"))
+    if not is_round and any(option.promise for option in told.ways.values()):
+        until.append(words.say("until.certificate"))
+    ways = tuple(_way(option, words, told, place) for place, option in enumerate(told.ways.values(), 1))
+    return PersonPage(
+        "ways",
+        words.say(title),
+        tuple(text),
+        _notice(told, words),
+        ways,
+        picked_none=told.picked_none,
+        until_date=None if lasts is None else lasts.isoformat(),
+        until=tuple(until),
+        is_refused=told.is_refused,
+    )
+
+
+def _notice(told: _Told, words: PageWords) -> tuple[str, ...]:
+    """What has changed since the ways were first told."""
+    if told.changed_ms is None:
+        return ()
+    new = sum(id in told.before for id in told.ways)
+    lines = [words.say("changed.lede", n=new, date=words.day(told.changed_ms))] if new else []
+    if told.gone:
+        lines.append(words.say("changed.gone", n=len(told.gone)))
+    return (*lines, words.say("changed.done"))
+
+
+def _all_gone(told: _Told, words: PageWords) -> PersonPage:
+    """Nothing that was told works any more: a new model has taken it, or its time is over."""
+    if told.changed_ms is None:
+        return PersonPage("ended", words.say("ended.title"), (words.say("ended.text"),))
+    return PersonPage("none", words.say("changed.title"), (_applied(words, "none.lede"),), _notice(told, words))
+
+
+def _none(answer: NoRecourse, words: PageWords) -> PersonPage:
+    """Nothing to change: because nothing would help, or because the person may come again as they are."""
+    why = answer.text.get(words.tag, answer.detail) if answer.text else answer.detail
+    lasts = _last_day(answer.expires_at or None)
+    if answer.reason == APPLY_AGAIN:
+        title = "places.title" if isinstance(answer.round, int) else "ways.title"
+        until_date = None if lasts is None else lasts.isoformat()
+        return PersonPage("apply_again", words.say(title), (why, words.say("places.sure")), until_date=until_date)
+    return PersonPage("none", words.say("none.title"), (_applied(words, "none.lede"), why))
+
+
+def _question(question: Question, words: PageWords) -> PersonPage:
+    lasts = _last_day(question.expires_at)
+    until = words.say("question.until", date=words.day_of(lasts)) if lasts is not None else ""
+    plans = tuple(_way(option, words) for option in question.options)
+    asked = PageQuestion(question.number, words.say("question.number", number=str(question.number)), until, plans)
+    return PersonPage("question", words.say("question.title"), (words.say("question.lede"),), question=asked)
+
+
+def _way(option: Option, words: PageWords, told: _Told | None = None, place: int = 0) -> PageWay:
+    former = told.before.get(option.id) if told else None
+    before = {change.feature: change for change in former.changes} if former else {}
+    many = len(told.ways) if told else 0
+    which = words.say("way.which", number=str(place), n=many) if many > 1 else words.say("way.only")
+    steps = option.steps if option.steps and len(option.steps) > 1 else ()
+    in_order = (_step(step, words) for step in steps)
+    return PageWay(
+        option.id,
+        words.texts.heading(option.changes),
+        tuple(_change(change, words, before) for change in option.changes),
+        tuple(in_order),
+        tuple(words.texts.followed(change) for change in option.follows or ()),
+        which if told else "",
+        chosen=told is not None and told.picked == option.id,
+        is_new=former is not None,
+    )
+
+
+def _change(change: Change, words: PageWords, before: Mapping[str, Change]) -> PageChange:
+    parts, former = words.texts.told(change), before.get(change.feature)
+    is_other = former is not None and former.target != change.target
+    said = words.texts.value(change.feature, former.target) if former is not None and is_other else None
+    return PageChange(parts.name, parts.now, parts.to, said, tuple(parts.notes))
+
+
+def _step(step: Change, words: PageWords) -> str:
+    parts = words.texts.told(step)
+    return " ".join([words.say("step", verb=words.texts.heading([step]), value=parts.to), *parts.notes])
+
+
+def _applied(words: PageWords, sentence: str) -> str:
+    return words.say(sentence, applied=str(words.words.program.applied))
+
+
+def _last_day(expires_at: str | None) -> date | None:
+    """The last whole day, of UTC, before a time: what ends as a day begins does not hold on it."""
+    if expires_at is None:
+        return None
+    return datetime.fromisoformat(expires_at).astimezone(UTC).date() - timedelta(days=1)

@@ -1,0 +1,211 @@
+"""What applicants read, in every state of a case and every language."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from onward.environments.people import PACKAGED_SPECS
+from onward.schemas.events import (
+    Answer,
+    Application,
+    Change,
+    DeadLetter,
+    Decision,
+    ModelDecision,
+    NoRecourse,
+    Option,
+    Outcome,
+    PromiseChange,
+    Question,
+    Recourse,
+    Reward,
+    Step,
+)
+from onward.schemas.headers import format_time
+from onward.schemas.kinds import kinds
+from onward.schemas.specfile import load_spec
+from onward.streams.console.page_words import PageWords, lacks_of_pages
+from onward.streams.console.pages import Pages
+from onward.streams.console.person import PersonPage, person_page
+from onward.streams.replay.happenings import Happening
+from onward.testing.pipeline import START_MS
+
+DAY_MS = 86_400_000
+SPEC = load_spec(PACKAGED_SPECS / "loan.yaml").spec
+WORDS = {tag: PageWords(SPEC, tag) for tag in SPEC.words}
+CASE: dict[str, Any] = {"program": "loan", "shard": 0, "application": "a"}
+ANSWER: dict[str, Any] = {**CASE, "step": 0, "policy": "residual", "policy_version": "1", "spec": "s", "model": "m"}
+SAVE = Change("savings", 1700, 7200, "EUR")
+OWE = Change("card_utilisation", 54, 24, "%")
+EARN = Change("monthly_income", 2640, 3190, "EUR", current_given=False)
+LEARN = Change("education", "secondary", "bachelor")
+TERM = Change("loan_term", 24, 48, "months", at_most=60)
+EXPIRES = format_time(START_MS + 90 * DAY_MS)
+
+
+def option(id: str, *changes: Change, **more: Any) -> Option:
+    return Option(id, changes, 0.2, 0.9, 1.0, id, **more)
+
+
+def told(*options: Option, **more: Any) -> Recourse:
+    return Recourse(**ANSWER, options=options, **more)
+
+
+APPLIED = Application("loan", "a", {"savings": 1700})
+TWO = told(option("1", SAVE, OWE), option("2", EARN, LEARN, TERM))
+OPEN = told(
+    option("1", SAVE, promise={"radius": 0.1}, status="open"),
+    option("2", OWE, promise={"radius": 0.1}, status="open"),
+    expires_at=EXPIRES,
+)
+BROKEN = PromiseChange(**CASE, status="broken", options=("2",), reason="model", replaced=("2",))
+ASKED = Question(
+    **CASE, number=1, options=(option("1", SAVE), option("2", OWE)), expires_at=EXPIRES, spec="s", model="m"
+)
+STEPS = option("1", SAVE, OWE, steps=(Step("savings", 1700, 7200, "EUR"), Step("card_utilisation", 54, 24, "%")))
+LATE = DeadLetter("late", "too late", "answers", 0, 7, 5, None, b"{}", ())
+AGAIN = {"reason": "apply_again", "detail": "Apply again as you are."}
+STATES: dict[str, tuple[str, list[Any]]] = {
+    "waits": ("waits", [APPLIED]),
+    "approved": ("approved", [APPLIED, Decision("loan", "a", True)]),
+    "place": ("approved", [APPLIED, ModelDecision(**CASE, approved=True, model="m", spec="s", round=3)]),
+    "question": ("question", [APPLIED, ASKED]),
+    "working": ("working", [APPLIED, ASKED, Answer("loan", "a", "1", 1)]),
+    "ways": ("ways", [APPLIED, TWO]),
+    "one": ("ways", [APPLIED, told(option("1", SAVE))]),
+    "steps": ("ways", [APPLIED, told(STEPS)]),
+    "follows": ("ways", [APPLIED, told(option("1", OWE, follows=(SAVE,)))]),
+    "open": ("ways", [APPLIED, OPEN]),
+    "chosen": ("ways", [APPLIED, OPEN, Answer("loan", "a", "2")]),
+    "none works": ("ways", [APPLIED, TWO, Answer("loan", "a", "1"), Answer("loan", "a", None)]),
+    "refused": ("ways", [APPLIED, ASKED, TWO, LATE]),
+    "changed": (
+        "ways",
+        [APPLIED, OPEN, BROKEN, told(option("2", replace(OWE, target=18)), expires_at=EXPIRES, revision=1)],
+    ),
+    "one gone": ("ways", [APPLIED, OPEN, BROKEN]),
+    "all gone": ("none", [APPLIED, OPEN, replace(BROKEN, options=("1", "2"))]),
+    "places": ("ways", [APPLIED, replace(TWO, round=3, expires_at=EXPIRES)]),
+    "apply again": ("apply_again", [APPLIED, NoRecourse(**ANSWER, **AGAIN, round=3, expires_at=EXPIRES)]),
+    "none": ("none", [APPLIED, NoRecourse(**ANSWER, reason="out_of_reach", detail="We found none that is enough.")]),
+    "again": ("again", [APPLIED, OPEN, PromiseChange(**CASE, status="superseded", options=("1", "2"), by="b")]),
+    "ended": ("ended", [APPLIED, TWO, Reward(**CASE, fate="censored")]),
+    "thanks": ("ended", [APPLIED, TWO, Outcome("loan", "a", "improved", "1"), Reward(**CASE, fate="rewarded")]),
+    "anew": ("waits", [APPLIED, TWO, Reward(**CASE, fate="censored"), APPLIED]),
+}
+
+
+def happenings(events: list[Any]) -> list[Happening]:
+    return [
+        Happening(
+            START_MS + DAY_MS * place, kinds.by_struct[type(event)].name, "t", 0, place, str(place), "loan", event
+        )
+        for place, event in enumerate(events)
+    ]
+
+
+def page_of(name: str, tag: str = "en") -> PersonPage:
+    return person_page(happenings(STATES[name][1]), WORDS[tag])
+
+
+class Text(HTMLParser):
+    """The visible texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.found.append(" ".join(data.split()))
+
+
+@pytest.mark.parametrize("tag", sorted(WORDS))
+@pytest.mark.parametrize("name", STATES)
+def test_every_state_has_a_page_in_every_language(name: str, tag: str) -> None:
+    page = page_of(name, tag)
+    assert page.state == STATES[name][0]
+    html = Pages().person(
+        page, WORDS[tag], reference='A"<b>', today_ms=START_MS, languages=list(WORDS.values()), once="x"
+    )
+    assert f'lang="{tag}" dir="{WORDS[tag].direction}"' in html
+    assert "<script" not in html
+    assert "<i>" not in html
+    letter = Pages().person(page, WORDS[tag], reference="A", today_ms=START_MS, is_letter=True)
+    assert "<form" not in letter
+    assert 'href="/static' not in letter
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_an_english_text_has_short_sentences_and_no_column_score_or_percent(name: str) -> None:
+    text = Text()
+    text.feed(Pages().person(page_of(name), WORDS["en"], reference="A-1", today_ms=START_MS, once="x"))
+    for line in text.found:
+        assert "%" not in line
+        assert not any(feature.name in line for feature in SPEC.features if "_" in feature.name), line
+        for sentence in re.split(r"(?<=[.?!])\s", line):
+            assert len(sentence.split()) <= 15 or sentence.startswith("Example Savings Bank"), sentence
+
+
+def test_ways_say_from_where_to_where_and_never_invent_what_was_not_told() -> None:
+    first, second = page_of("ways").ways
+    assert first.heading == "Save more and owe less on your cards"
+    assert [(change.now, change.to) for change in first.changes] == [
+        ("€1,700", "€7,200"),
+        ("€54 of each €100", "€24 of each €100"),
+    ]
+    earn, learn, term = second.changes
+    assert (earn.now, earn.to, earn.notes[0]) == (None, "€3,190", "You did not tell us what it is now.")
+    assert (learn.now, learn.to) == ("School", "Bachelor's degree")
+    assert (term.now, term.to, term.notes) == ("24 months", "48 months", ("Not more than 60 months.",))
+    assert (first.which, second.which) == ("Way 1 of 2", "Way 2 of 2")
+    assert page_of("one").ways[0].which == "Your way"
+
+
+def test_a_last_day_is_told_only_where_something_ends() -> None:
+    assert page_of("ways").until_date is None
+    assert page_of("ways").until == ("There is no last day. But our rules may change, so do not wait long.",)
+    open_page = page_of("open")
+    assert open_page.until_date == "2026-12-19"
+    assert open_page.text[-1] == "Apply again by December 19, 2026."
+    assert open_page.until[0] == "These ways work until December 19, 2026. Apply again by then."
+    assert page_of("places").until == ("A place is never certain. It depends on who else applies.",)
+
+
+def test_what_a_new_model_has_changed_is_told_beside_what_was_said_before() -> None:
+    page = page_of("changed")
+    assert page.title == "Something has changed"
+    assert page.notice[0] == "On September 24, 2026 our rules changed. One of your ways is new."
+    old, new = page.ways
+    assert (old.is_new, new.is_new, new.changes[0].before) == (False, True, "€24 of each €100")
+    assert page_of("one gone").notice[0] == "One way does not work any more."
+    assert [way.id for way in page_of("one gone").ways] == ["1"]
+    assert page_of("all gone").notice[0] == "2 ways do not work any more."
+
+
+def test_a_choice_is_shown_until_another_one_is_made() -> None:
+    assert [way.chosen for way in page_of("chosen").ways] == [False, True]
+    page = page_of("none works")
+    assert page.picked_none
+    assert not any(way.chosen for way in page.ways)
+    assert page_of("refused").is_refused
+
+
+def test_words_that_lack_something_are_refused_with_what_they_lack(tmp_path: Path) -> None:
+    en = SPEC.words["en"]
+    bare = replace(SPEC, words={"en": replace(en, organisation=replace(en.organisation, ask="javascript:alert(1)"))})
+    assert list(lacks_of_pages(bare)) == [
+        "en.yaml: organisation: ask: 'javascript:alert(1)' is no address: begin it with https:// or http:// or mailto: "
+        "or tel:"
+    ]
+    with pytest.raises(ValueError, match="is no address"):
+        PageWords(bare, "en")
+    assert "give its spec `words`" in next(lacks_of_pages(replace(SPEC, words=None)))
+    [lack] = lacks_of_pages(replace(SPEC, words={"fr": en}))
+    assert lack.startswith("fr.yaml: Onward has no sentences in fr")
