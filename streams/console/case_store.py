@@ -2,12 +2,9 @@
 
     store = CaseStore(folder, topics, keys_of(folder))
     store.fold(records)                    # records of the journal and the outputs, in any order of topics
-    case = store.find(program, application)
-    case.happenings
 
 Rows, offsets and high-water marks are written in one transaction, so that a crash loses nothing and counts nothing
-twice. The order of a case's happenings, what is repeated and its state come from ``replay/history.py`` when it is
-looked up, so that it tells what ``onward show`` tells, but for inputs that no worker has read or that were refused.
+twice. ``cases.py`` looks them up.
 
 A case is found by its handle, a keyed hash of its name. Of an erased person nothing else stays, and by it records of
 what was before the erasure are known that come later.
@@ -16,16 +13,14 @@ what was before the erasure are known that come later.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from ...schemas.events import DeadLetter, Erasure, PromiseChange
-from ...schemas.kinds import kinds
 from ..errors import LedgerError
-from ..journal.entries import JournalPosition
 from ..ledger.file import ledger_errors
 from ..outputs.deduplicator import Deduplicator, HighWaterMark
 from ..outputs.emission import OutputPosition
@@ -33,7 +28,7 @@ from ..private_folder import make_private, make_private_file
 from ..records import Record, TopicPartition
 from ..replay.dead_letters import fields_of
 from ..replay.happenings import FoundHappening, Happening, HappeningReader, refused_offsets
-from ..replay.history import CaseHistory, reason_of, state_of
+from ..replay.history import reason_of
 from ..topics import Topics
 from .handles import Keys
 from .standing import Standing
@@ -64,30 +59,6 @@ CREATE INDEX letters_refused ON letters (topic, partition, offset, last) WHERE l
 CREATE TABLE erasures (handle TEXT, journal INTEGER, record INTEGER, line INTEGER, until_ms INTEGER NOT NULL,
     PRIMARY KEY (handle, journal, record, line)) WITHOUT ROWID;
 """
-
-
-class Case(NamedTuple):
-    """A case as it is looked up: its happenings by event time, and its state in words."""
-
-    handle: str
-    program: str
-    application: str
-    happenings: Sequence[Happening]
-
-    @property
-    def state(self) -> str:
-        """Where it stands, as ``onward show`` says it."""
-        return state_of(list(self.happenings))
-
-
-class QueuedCase(NamedTuple):
-    """A case that waits for something, until ``due_ms`` in event time where that has an end."""
-
-    handle: str
-    program: str
-    application: str
-    standing: Standing
-    due_ms: int | None
 
 
 class _KnownCase:
@@ -163,8 +134,6 @@ class CaseStore:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
-
-    # --- reading in -------------------------------------------------------------------------------------------------
 
     def next_offset(self, partition: TopicPartition) -> int | None:
         """The offset of the next record of a partition; None of one that was never read."""
@@ -287,8 +256,6 @@ class CaseStore:
         for case in changed:
             case.is_changed = False
 
-    # --- erasing ----------------------------------------------------------------------------------------------------
-
     def _erase(self, found: FoundHappening, erasure: Erasure) -> None:
         """Delete what was before an erasure of its person, and know it again when it comes later."""
         self._write_cases()
@@ -341,61 +308,6 @@ class CaseStore:
     def _applicant_handle(self, program: str, applicant: str) -> str:
         """The handle of an applicant, which is none of a case: no program's name holds an @."""
         return self._keys.handle(f"@{program}", applicant)
-
-    # --- looking up -------------------------------------------------------------------------------------------------
-
-    def find(self, program: str, application: str) -> Case | None:
-        """The case of a name; None where nothing is known of it."""
-        return self.case(self._keys.handle(program, application))
-
-    def case(self, handle: str) -> Case | None:
-        """The case of a handle; None where nothing is known of it, or its person was erased."""
-        with ledger_errors(self.path):
-            row = self._db.execute("SELECT id, program, application FROM cases WHERE handle = ?", (handle,)).fetchone()
-            if row is None or row[2] is None:
-                return None
-            case_id, program, application = row
-            history = CaseHistory(application, program)
-            for found in self._found(case_id, program):
-                history.add(found)
-            for found in self._letters(application):
-                history.add(found)
-            happenings = history.happenings
-        return Case(handle, program, application, happenings) if happenings else None
-
-    def _found(self, case_id: int, program: str) -> Iterator[FoundHappening]:
-        rows = self._db.execute("SELECT * FROM happenings WHERE case_id = ?", (case_id,))
-        for _, topic, partition, offset, kind, time_ms, event_id, journal, record, line, until_ms, body in rows:
-            event = kinds[kind].decode(body)
-            happening = Happening(time_ms, kind, topic, partition, offset, event_id, program, event)
-            place = None if record is None else JournalPosition(record, line)
-            yield FoundHappening(happening, journal, place, until_ms)
-
-    def _letters(self, application: str) -> Iterator[FoundHappening]:
-        """The dead letters that may be about an application."""
-        # Those that do not say what their record holds are looked through: a key, or a text in it, may be the name.
-        rows = self._db.execute(
-            "SELECT program, time_ms, event_id, body FROM letters WHERE application = ? OR application IS NULL",
-            (application,),
-        )
-        decode = kinds["dead-letter"].decode
-        for program, time_ms, event_id, body in rows:
-            letter: DeadLetter = decode(body)
-            happening = Happening(
-                time_ms, "dead-letter", letter.topic, letter.partition, letter.offset, event_id, program, letter
-            )
-            yield FoundHappening(happening)
-
-    def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
-        """The first cases that wait for something, those that are due first at the head."""
-        sql = (
-            "SELECT handle, program, application, standing, due_ms FROM cases WHERE queue = ? AND application IS NOT "
-            f"NULL {'AND program = ?' if program else ''} ORDER BY due_ms IS NULL, due_ms LIMIT ?"
-        )
-        given = (queue, *([program] if program else []), most)
-        with ledger_errors(self.path):
-            rows = self._db.execute(sql, given).fetchall()
-        return [QueuedCase(handle, of, name, _unpack(body), due) for handle, of, name, body, due in rows]
 
 
 def _letter_row(happening: Happening, letter: DeadLetter) -> tuple[Any, ...]:
