@@ -38,6 +38,8 @@ VERSION = 1
 PAGE_BYTES = 16_384
 """Rows of a kilobyte and more lie in the tree of their key only where a page holds several."""
 CACHE_KIB = 64 * 1024
+BUSY_MS = 10_000
+"""How long a writer waits for another: what people send is written beside."""
 MOST_CASES_KEPT = 50_000
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -58,6 +60,14 @@ CREATE INDEX letters_application ON letters (application);
 CREATE INDEX letters_refused ON letters (topic, partition, offset, last) WHERE last IS NOT NULL;
 CREATE TABLE erasures (handle TEXT, journal INTEGER, record INTEGER, line INTEGER, until_ms INTEGER NOT NULL,
     PRIMARY KEY (handle, journal, record, line)) WITHOUT ROWID;
+CREATE TABLE outbox (number INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, handle TEXT NOT NULL,
+    kind TEXT NOT NULL, key TEXT NOT NULL, time_ms INTEGER NOT NULL, body BLOB NOT NULL,
+    sent INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX outbox_handle ON outbox (handle);
+CREATE INDEX outbox_waiting ON outbox (number) WHERE sent = 0;
+CREATE TABLE looks (handle TEXT NOT NULL, day TEXT NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,
+    why TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (handle, day, who, what, why)) WITHOUT ROWID;
+CREATE TABLE revoked (handle TEXT PRIMARY KEY, before INTEGER NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -109,6 +119,7 @@ class CaseStore:
         db.execute(f"PRAGMA page_size={PAGE_BYTES}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
+        db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
@@ -286,6 +297,9 @@ class CaseStore:
         )
         left = self._db.execute("SELECT count(*) FROM happenings WHERE case_id = ?", (case_id,)).fetchone()
         if left == (0,):
+            [(handle,)] = self._db.execute("SELECT handle FROM cases WHERE id = ?", (case_id,)).fetchall()
+            for table in ("outbox", "looks", "revoked"):
+                self._db.execute(f"DELETE FROM {table} WHERE handle = ?", (handle,))
             self._db.execute(
                 "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?",
                 (case_id,),

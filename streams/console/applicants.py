@@ -1,0 +1,245 @@
+"""The site of the applicants: a link opens the page of one case, and what they choose goes to its topic.
+
+GET /l/TOKEN shows a button and opens nothing: programs that look at links in mails follow them. POST /l/TOKEN sets the
+cookie. No address but the link's names anything of a case, and nothing is logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+from aiohttp import web
+from msgspec import UNSET
+from yarl import URL
+
+from ...schemas.events import Answer
+from .cases import Case, Cases
+from .links import SESSION_SECONDS, Link, Links
+from .looks import Looks
+from .outbox import Outbox
+from .page_words import PageWords
+from .pages import Pages
+from .person import PersonPage, person_page
+from .programs import ConsoleProgram, accepted_languages
+from .web import html, make_site, see_other
+
+COOKIE = "__Host-onward"
+LANGUAGE_COOKIE = "onward-language"
+HOLD_SECONDS, LOOK_SECONDS = 5.0, 0.1
+"""How long a page waits for what an answer brings, and how often it looks."""
+MOST_AN_HOUR = 30
+HOUR_MS = 3_600_000
+TOO_MANY = web.HTTPTooManyRequests.status_code
+ONCE = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+class _Opened(NamedTuple):
+    """The case of a session, in the language of its person, and their page."""
+
+    case: Case
+    program: ConsoleProgram
+    words: PageWords
+    page: PersonPage
+
+
+class Applicants:
+    """The pages of the applicants of some programs.
+
+    Parameters
+    ----------
+    programs
+        By name; the first one speaks where no case is known.
+    wake
+        Called when a form is kept, so that it is sent soon.
+    address
+        Where browsers see the site, where a proxy stands before it.
+    """
+
+    def __init__(
+        self,
+        cases: Cases,
+        outbox: Outbox,
+        links: Links,
+        looks: Looks,
+        programs: Mapping[str, ConsoleProgram],
+        pages: Pages,
+        wake: Callable[[], None],
+        address: URL | None = None,
+    ) -> None:
+        self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
+        self._programs, self._pages, self._wake, self._address = programs, pages, wake, address
+
+    def site(self) -> web.Application:
+        """The web application."""
+        routes = web.RouteTableDef()
+        routes.get("/l/{token}")(self._continue)
+        routes.post("/l/{token}")(self._open)
+        routes.get("/you")(self._you)
+        routes.get("/you.json")(self._you_json)
+        routes.post("/you/answer")(self._answer)
+        routes.post("/you/leave")(self._leave)
+        routes.get("/left")(self._left)
+        return make_site(routes, self._error_page, self._address)
+
+    async def _continue(self, request: web.Request) -> web.StreamResponse:
+        words = self._words(request, self._case_of(self._linked(request)))
+        title = words.say("continue.title", organisation=str(words.words.organisation.name))
+        action = f"/l/{request.match_info['token']}"
+        return html(self._pages.plain(words, title, [words.say("continue.text")], action))
+
+    async def _open(self, request: web.Request) -> web.StreamResponse:
+        link = self._linked(request)
+        self._case_of(link)
+        response = see_other("/you")
+        response.set_cookie(
+            COOKIE,
+            self._links.session(link),
+            max_age=SESSION_SECONDS,
+            secure=True,
+            httponly=True,
+            samesite="Strict",
+            path="/",
+        )
+        self._looks.note(link.handle, "applicant", "opened their page")
+        return response
+
+    async def _you(self, request: web.Request) -> web.StreamResponse:
+        opened = await self._held(request)
+        case, program, words, page = opened
+        if "late" in request.query and page.state != "working":
+            page = msgspec.structs.replace(page, is_refused=True)
+        text = self._pages.person(
+            page,
+            words,
+            reference=case.application,
+            today_ms=_now_ms(),
+            languages=list(program.languages.values()),
+            once=f"{secrets.token_urlsafe(9)}.{_fingerprint(page)}",
+        )
+        response = html(text)
+        if request.query.get("lang"):
+            response.set_cookie(LANGUAGE_COOKIE, words.tag, httponly=True, samesite="Strict", path="/")
+        return response
+
+    async def _you_json(self, request: web.Request) -> web.StreamResponse:
+        page = (await self._held(request)).page
+        return web.Response(body=msgspec.json.encode(page), content_type="application/json")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        opened, form = self._opened(request), await request.post()
+        option, question = form.get("option"), form.get("question")
+        handle = opened.case.handle
+        if self._outbox.count_since(handle, _now_ms() - HOUR_MS) >= MOST_AN_HOUR:
+            raise web.HTTPTooManyRequests
+        if isinstance(question, str):
+            asked = opened.page.question
+            if asked is None or question != str(asked.number):
+                return see_other("/you?late=1")
+            if not isinstance(option, str):
+                return self._asked_again(opened)
+            self._keep(opened, option, asked.number, [plan.id for plan in asked.plans], f"question-{asked.number}")
+        else:
+            once, _, seen = str(form.get("once", "")).partition(".")
+            if not isinstance(option, str) or not ONCE.fullmatch(once):
+                raise web.HTTPBadRequest
+            if seen != _fingerprint(opened.page):
+                return see_other("/you?late=1")
+            self._keep(opened, option, None, [way.id for way in opened.page.ways], once)
+        return see_other("/you")
+
+    def _keep(self, opened: _Opened, option: str, question: int | None, ids: Sequence[str], once: str) -> None:
+        """Keep an answer; the same form counts once."""
+        if option not in ("", *ids):
+            raise web.HTTPBadRequest
+        case = opened.case
+        event = Answer(case.program, case.application, option or None, UNSET if question is None else question)
+        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=_now_ms())
+        self._looks.note(case.handle, "applicant", "answered")
+        self._wake()
+
+    def _asked_again(self, opened: _Opened) -> web.StreamResponse:
+        """The question once more, since nothing was chosen."""
+        text = self._pages.person(
+            opened.page,
+            opened.words,
+            reference=opened.case.application,
+            today_ms=_now_ms(),
+            languages=list(opened.program.languages.values()),
+            once="",
+            error=opened.words.say("question.wrong"),
+        )
+        return html(text, web.HTTPBadRequest.status_code)
+
+    async def _leave(self, request: web.Request) -> web.StreamResponse:
+        response = see_other("/left")
+        response.del_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="Strict")
+        return response
+
+    async def _left(self, request: web.Request) -> web.StreamResponse:
+        words = self._words(request)
+        return html(self._pages.plain(words, words.say("left.title"), [words.say("left.text")]))
+
+    # --- who is it? -------------------------------------------------------------------------------------------------
+
+    def _linked(self, request: web.Request) -> Link:
+        """The link of an address; one 404 for each that does not work."""
+        link = self._links.read(request.match_info["token"])
+        if link is None or self._looks.is_revoked(link):
+            raise web.HTTPNotFound
+        return link
+
+    def _case_of(self, link: Link) -> Case:
+        case = self._cases.case(link.handle)
+        if case is None or case.program not in self._programs:
+            raise web.HTTPNotFound
+        return case
+
+    def _opened(self, request: web.Request) -> _Opened:
+        """The case of the session, with what its person has sent that the journal does not show yet."""
+        link = self._links.in_session(request.cookies.get(COOKIE, ""))
+        if link is None or self._looks.is_revoked(link):
+            raise web.HTTPNotFound
+        case = self._case_of(link)
+        words = self._words(request, case)
+        known = {happening.id for happening in case.happenings}
+        sent = [happening for happening in self._outbox.pending(link.handle) if happening.id not in known]
+        return _Opened(case, self._programs[case.program], words, person_page([*case.happenings, *sent], words))
+
+    async def _held(self, request: web.Request) -> _Opened:
+        """The same, once an answer to a question has brought something; after five seconds as it is."""
+        until = time.monotonic() + HOLD_SECONDS
+        opened = self._opened(request)
+        while opened.page.state == "working" and time.monotonic() < until:
+            await asyncio.sleep(LOOK_SECONDS)
+            opened = self._opened(request)
+        return opened
+
+    def _words(self, request: web.Request, case: Case | None = None) -> PageWords:
+        wanted = [request.query.get("lang", ""), request.cookies.get(LANGUAGE_COOKIE, "")]
+        wanted += accepted_languages(request.headers.get("Accept-Language", ""))
+        program = next(iter(self._programs.values())) if case is None else self._programs[case.program]
+        return program.in_language([tag for tag in wanted if tag])
+
+    def _error_page(self, request: web.Request, status: int) -> web.StreamResponse:
+        words = self._words(request)
+        name = "often" if status == TOO_MANY else "gone"
+        return html(self._pages.plain(words, words.say(f"{name}.title"), [words.say(f"{name}.text")]), status)
+
+
+def _fingerprint(page: PersonPage) -> str:
+    """What tells the ways of a page from others: who chooses, chooses among those that they saw."""
+    seen = msgspec.json.encode([[way.id, way.heading, way.changes] for way in page.ways])
+    return urlsafe_b64encode(hmac.digest(b"ways", seen, sha256)[:9]).decode()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
