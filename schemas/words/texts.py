@@ -137,7 +137,8 @@ class LanguageTexts:
         self._features = {feature.name: feature for feature in spec.features}
         percent = self._sentences["value.percent"]
         self._numbers = {
-            name: number_format(self._locale, own.value or ValueKind(), percent) for name, own in words.features.items()
+            name: number_format(self._locale, feature_words.value or ValueKind(), percent)
+            for name, feature_words in words.features.items()
         }
 
     def option(self, changes: Sequence[Change], steps: Sequence[Change] | UnsetType, follows: Sequence[Change]) -> str:
@@ -174,23 +175,23 @@ class LanguageTexts:
 
     def _why(self, why: NoWay, is_spoken_for: bool) -> Sequence[tuple[str, Mapping[str, str]]]:
         day = date_format(self._locale)
-        told: list[tuple[str, Mapping[str, str]]]
+        sentences: list[tuple[str, Mapping[str, str]]]
         if why.reason == APPLY_AGAIN:
             by = {} if why.until is None else {"date": day(why.until)}
-            told = [("none.apply_again" if by else "none.apply_again_open", by)]
-            return told if why.since is None else [*told, ("none.pause", {"date": day(why.since)})]
-        told = [(SENTENCES.get(why.reason, "none.other"), {})]
+            sentences = [("none.apply_again" if by else "none.apply_again_open", by)]
+            return sentences if why.since is None else [*sentences, ("none.pause", {"date": day(why.since)})]
+        sentences = [(SENTENCES.get(why.reason, "none.other"), {})]
         if why.reason in COME_AGAIN:
-            return told
+            return sentences
         if why.is_round:
-            told.append(("none.round", {}))
+            sentences.append(("none.round", {}))
         if why.nearest:
             verb = self._sentences["none.verb"]
             verbs = " ".join(verb.format(verb=capitalised(self._verb(change))) for change in why.nearest)
-            told.append(("none.nearest", {"verbs": verbs}))
+            sentences.append(("none.nearest", {"verbs": verbs}))
         if why.reason != NO_SCORE:
-            told.append(("none.later", {}))
-        return [*told, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else told
+            sentences.append(("none.later", {}))
+        return [*sentences, ("none.person", {}), ("none.wrong", {})] if is_spoken_for else sentences
 
     def _line(self, change: Change) -> str:
         """A change in sentences: what to do, from where to where, and where its end is."""
@@ -230,6 +231,12 @@ class LanguageTexts:
         if change.current_given is False:
             move = self._sentences["change.to"].format(to=self.value(change.feature, to))
         return self._sentences[FOLLOWS].format(name=self._words[change.feature].name, move=move)
+
+    def name_and_value(self, name: str, value: Value) -> tuple[str, str]:
+        """A feature and a value of it, also of one that has no words: its name is made readable."""
+        if name in self._words:
+            return self._words[name].name, self.value(name, value)
+        return readable(name), readable_category(value) if isinstance(value, str) else f"{value:,.10g}"
 
     def _end(self, change: Change) -> str:
         if isinstance(change.target, str):

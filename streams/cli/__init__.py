@@ -30,6 +30,7 @@ COMMANDS = {
     "dead-letters": "List the records that could not be used, show them, or send them again once the cause is mended.",
     "show": "Show everything that happened to one application.",
     "explain": "Explain one application on one page: decision, reasons, options, promises, and what became of it.",
+    "console": "Serve pages for applicants and case workers, make links to them, or write letters.",
     "erase": "Let everything about a person be forgotten, or find what still names them.",
     "status": "Show the topics, the lag of the workers, and what the ledgers hold.",
 }

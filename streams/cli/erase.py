@@ -23,6 +23,7 @@ from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..kafka.consume.between import records_between
 from ..printable import printable
+from ..printed_json import print_json
 from ..settings import BrokerSettings, fields
 from ..settings.archive import ArchiveSettings
 from ..settings.fields import Json
@@ -31,7 +32,6 @@ from ..traces.archives import ArchiveSearch
 from ..traces.names import Names
 from ..traces.search import TopicRetention, Trace, TraceSearch
 from ..traces.snapshots import local_folder, snapshot_files
-from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.actions import run_action
 from .flags.parsing import parse_settings

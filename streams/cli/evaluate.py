@@ -24,6 +24,7 @@ from ..journal.forged_records import ForgedRecords
 from ..kafka import connection
 from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.consume.between import records_between
+from ..printed_json import print_json
 from ..programs.assembly import assemble
 from ..programs.program import Program
 from ..programs.spec_check import load_program_spec
@@ -41,7 +42,6 @@ from ..replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from ..settings.archive import ArchiveSettings
 from ..settings.fields import Json, Metavar, Names
 from .display.evaluation import print_report, report_of
-from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients

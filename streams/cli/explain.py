@@ -17,6 +17,7 @@ from ..errors import JournalCutError, OnwardError
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
+from ..printed_json import print_json
 from ..programs.program import Program
 from ..programs.reasons import reasons_under
 from ..replay.considered import ConsideredOption, considered_options
@@ -24,7 +25,6 @@ from ..replay.happenings import Happening
 from ..replay.journal_replay import ReplayedStep
 from ..settings.fields import Json
 from .display.explanation import Explanation, explain, in_lines, write_page
-from .display.printed_json import print_json
 from .flags.output_paths import check_file
 from .flags.parsing import parse_settings
 from .process.application_history import ApplicationSettings, application_history, by_program

@@ -19,6 +19,7 @@ from ..kafka.consume.between import records_between
 from ..kafka.options import KafkaOptions
 from ..ledger.file import copy_ledger, ledger_errors
 from ..printable import printable
+from ..printed_json import print_json
 from ..programs.assembly import assemble_all
 from ..programs.spec_check import load_program_spec
 from ..records import Record, TopicPartition
@@ -26,7 +27,6 @@ from ..replay.output_check import Difference, OutputCheck, PublishedOutputs
 from ..settings.archive import ArchiveSettings
 from ..settings.fields import Json, Paths
 from ..topics import Topics
-from .display.printed_json import print_json
 from .display.read_progress import ReadProgress
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients

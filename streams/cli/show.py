@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
 from pydantic import Field
 from rich.console import Console
 
-from ...schemas.headers import format_time
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
+from ..printed_json import print_json
 from ..replay.happenings import Happening
 from ..replay.history import state_of
+from ..replay.shown import Shares, ShownProgram, shown_event
 from ..settings.fields import Json
 from .display.happenings import in_words
-from .display.printed_json import print_json
 from .flags.parsing import parse_settings
 from .process.application_history import ApplicationHistory, ApplicationSettings, application_history, by_program
 from .process.client_logs import quiet_kafka_clients
-from .process.taught import Shares, preference_updates
+from .process.taught import preference_updates
 
 DESCRIPTION = """Show everything that happened to one application, in the order of event time: what was sent, the
 answer with its options, the outcome, the fate, and dead letters. Reads the topics to where they end now, and writes
@@ -39,31 +38,6 @@ class ShowSettings(ApplicationSettings):
         description="Program spec (YAML), to tell what answers taught: the journal is read from its beginning.",
     )
     as_json: Json = False
-
-
-class ShownEvent(NamedTuple):
-    """A happening; ``taught`` is unset where it has taught nothing."""
-
-    time: str
-    kind: str
-    topic: str
-    partition: int
-    offset: int
-    id: str
-    was_read: bool
-    refused: bool
-    repeated: bool
-    taught: Shares | UnsetType
-    event: Struct
-
-
-class ShownProgram(NamedTuple):
-    """What one program knows of an application; ``missing`` names what is not known."""
-
-    program: str | None
-    state: str
-    events: Sequence[ShownEvent]
-    missing: Sequence[str]
 
 
 class Shown(NamedTuple):
@@ -97,23 +71,12 @@ def _shown(history: ApplicationHistory, taught: TaughtByEvent) -> Shown:
         ShownProgram(
             name,
             state_of(happenings),
-            [_event(happening, taught) for happening in happenings],
+            [shown_event(happening, _shares(happening, taught)) for happening in happenings],
             history.missing(happenings),
         )
         for name, happenings in by_program(history.happenings).items()
     ]
     return Shown(history.application, programs)
-
-
-def _event(happening: Happening, taught: TaughtByEvent) -> ShownEvent:
-    place, flags = (
-        (happening.topic, happening.partition, happening.offset),
-        (happening.was_read, happening.refused, happening.repeated),
-    )
-    lesson = _shares(happening, taught) or UNSET
-    return ShownEvent(
-        format_time(happening.time_ms), happening.kind, *place, happening.id, *flags, lesson, happening.event
-    )
 
 
 def _shares(happening: Happening, taught: TaughtByEvent) -> Shares:

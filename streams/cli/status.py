@@ -17,11 +17,11 @@ from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.admin.owners import members
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
+from ..printed_json import print_json
 from ..settings import BrokerSettings
 from ..settings.fields import Json
 from ..topics import Topics
 from .display.idle_workers import idle_workers
-from .display.printed_json import print_json
 from .display.status import JournalBegin, Status, TopicStatus, ahead, print_status
 from .flags.parsing import parse_settings
 

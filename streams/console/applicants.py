@@ -62,6 +62,8 @@ class Applicants:
         Called when a form is kept, so that it is sent soon.
     address
         Where browsers see the site, where a proxy stands before it.
+    now
+        The seconds since the epoch.
     """
 
     def __init__(
@@ -74,9 +76,11 @@ class Applicants:
         pages: Pages,
         wake: Callable[[], None],
         address: URL | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
         self._programs, self._pages, self._wake, self._address = programs, pages, wake, address
+        self._now = now
 
     def site(self) -> web.Application:
         """The web application."""
@@ -121,7 +125,7 @@ class Applicants:
             page,
             words,
             reference=case.application,
-            today_ms=_now_ms(),
+            today_ms=self._now_ms(),
             languages=list(program.languages.values()),
             once=f"{secrets.token_urlsafe(9)}.{_fingerprint(page)}",
         )
@@ -138,7 +142,7 @@ class Applicants:
         opened, form = self._opened(request), await request.post()
         option, question = form.get("option"), form.get("question")
         handle = opened.case.handle
-        if self._outbox.count_since(handle, _now_ms() - HOUR_MS) >= MOST_AN_HOUR:
+        if self._outbox.count_since(handle, self._now_ms() - HOUR_MS) >= MOST_AN_HOUR:
             raise web.HTTPTooManyRequests
         if isinstance(question, str):
             asked = opened.page.question
@@ -162,7 +166,7 @@ class Applicants:
             raise web.HTTPBadRequest
         case = opened.case
         event = Answer(case.program, case.application, option or None, UNSET if question is None else question)
-        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=_now_ms())
+        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=self._now_ms())
         self._looks.note(case.handle, "applicant", "answered")
         self._wake()
 
@@ -172,7 +176,7 @@ class Applicants:
             opened.page,
             opened.words,
             reference=opened.case.application,
-            today_ms=_now_ms(),
+            today_ms=self._now_ms(),
             languages=list(opened.program.languages.values()),
             once="",
             error=opened.words.say("question.wrong"),
@@ -223,6 +227,9 @@ class Applicants:
             opened = self._opened(request)
         return opened
 
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
+
     def _words(self, request: web.Request, case: Case | None = None) -> PageWords:
         wanted = [request.query.get("lang", ""), request.cookies.get(LANGUAGE_COOKIE, "")]
         wanted += accepted_languages(request.headers.get("Accept-Language", ""))
@@ -239,7 +246,3 @@ def _fingerprint(page: PersonPage) -> str:
     """What tells the ways of a page from others: who chooses, chooses among those that they saw."""
     seen = msgspec.json.encode([[way.id, way.heading, way.changes] for way in page.ways])
     return urlsafe_b64encode(hmac.digest(b"ways", seen, sha256)[:9]).decode()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

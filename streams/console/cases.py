@@ -117,3 +117,11 @@ class Cases:
         with ledger_errors(self._path):
             rows = self._db.execute(sql, given).fetchall()
         return [QueuedCase(handle, of, name, _unpack(body), due) for handle, of, name, body, due in rows]
+
+    def count(self, queue: str, program: str) -> int:
+        """How many cases of a program wait for something."""
+        with ledger_errors(self._path):
+            row = self._db.execute(
+                "SELECT count(*) FROM cases WHERE queue = ? AND program = ?", (queue, program)
+            ).fetchone()
+        return int(row[0])

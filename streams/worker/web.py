@@ -29,8 +29,11 @@ def make_app(metrics: Metrics, readiness: Callable[[], Readiness]) -> web.Applic
 
 
 @asynccontextmanager
-async def serve(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve ``app`` while the context lasts; yield the bound port (``port`` 0 takes a free one)."""
+async def serve(app: web.Application, host: str, port: int, flag: str = "--web-port") -> AsyncIterator[int]:
+    """Serve ``app`` while the context lasts; yield the bound port (``port`` 0 takes a free one).
+
+    Raise ``UsageError`` where it is taken: another one is given by ``flag``.
+    """
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -39,7 +42,7 @@ async def serve(app: web.Application, host: str, port: int) -> AsyncIterator[int
             await site.start()
         except OSError as error:
             reason = error.strerror or error
-            raise UsageError(f"cannot serve on {host}:{port} ({reason}): choose another --web-port") from error
+            raise UsageError(f"cannot serve on {host}:{port} ({reason}): choose another {flag}") from error
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()

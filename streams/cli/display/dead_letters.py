@@ -13,8 +13,8 @@ from ....schemas.events import DeadLetter
 from ....schemas.headers import format_time
 from ....schemas.problems import JSON_ERRORS
 from ...printable import printable
+from ...printed_json import print_json
 from ...replay.dead_letters import FoundLetter
-from .printed_json import print_json
 from .words import counted
 
 INDENT = " " * 4

@@ -23,7 +23,7 @@ from ....schemas.events import (
 )
 from ....schemas.headers import format_time
 from ...replay.happenings import Happening
-from ..process.taught import Shares
+from ...replay.shown import Shares
 
 WHY: Mapping[PromiseReason, str] = {
     "approved": "approved",

@@ -9,8 +9,8 @@ from rich.table import Table
 
 from ...engine.promises.option_counts import RESULTS, ResultCounts
 from ...printable import printable
+from ...printed_json import print_json
 from ...replay.model_check import CheckedModel
-from .printed_json import print_json
 from .tables import name, numbers, table, words
 
 TOLD = ("accepted", "broken")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from ...engine.portion import PreferenceUpdate
 from ...kafka.options import KafkaOptions
 from ...programs.program import Program
+from ...replay.shown import Shares
 from ...topics import Topics
 from .application_replay import program_in_force, replayed
-
-Shares = Mapping[str, tuple[float, float]]
-"""The share of people who are believed to change a feature, before and after, by the features of which it changed; or
-to be of a component of the prior, by the components."""
 
 
 def preference_updates(

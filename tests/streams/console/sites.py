@@ -23,6 +23,7 @@ from onward.streams.console.looks import Looks
 from onward.streams.console.outbox import Outbox
 from onward.streams.console.pages import Pages
 from onward.streams.console.programs import console_programs
+from onward.testing.pipeline import START_MS
 from onward.testing.tape import Tape
 
 KEYS = Keys(["a secret"])
@@ -47,8 +48,12 @@ class Console:
     def __init__(self, story: Tape, folder: Path) -> None:
         self.story, self.folder, topics = story, folder, story.run.topics
         self.store = CaseStore(folder, topics, KEYS)
-        self.cases, self.outbox, self.looks = Cases(folder, KEYS), Outbox(folder, topics), Looks(folder)
-        self.clock = 1_790_000_000.0
+        self.cases, self.outbox, self.looks = (
+            Cases(folder, KEYS),
+            Outbox(folder, topics),
+            Looks(folder, lambda: self.clock),
+        )
+        self.clock = START_MS / 1000 + 600
         self.links = Links(KEYS, lambda: self.clock)
         self.woken = 0
         spec = replace(story.run.programs["loan"].spec, words=WORDS)
@@ -63,7 +68,7 @@ class Console:
 
     def applicants(self, address: URL | None = None) -> web.Application:
         parts = self.cases, self.outbox, self.links, self.looks, self.programs, Pages()
-        return Applicants(*parts, self._wake, address).site()
+        return Applicants(*parts, self._wake, address, lambda: self.clock).site()
 
     def link(self, name: str, days: int = 90) -> str:
         return f"/l/{self.links.token(KEYS.handle('loan', name), days)}"

@@ -1,4 +1,4 @@
-"""JSON on standard output: what a command has found is one object, whose fields are those of its tuple or struct."""
+"""JSON for people and programs: what was found is one object, whose fields are those of its tuple or struct."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from msgspec import UNSET
 
 def print_json(found: object) -> None:
     """Print what was found, indented, in ASCII: it may hold letters that a terminal takes for orders."""
-    print(json.dumps(msgspec.to_builtins(_objects(found), enc_hook=str), indent=2))
+    print(json_text(found))
+
+
+def json_text(found: object) -> str:
+    """The same as text."""
+    return json.dumps(msgspec.to_builtins(_objects(found), enc_hook=str), indent=2)
 
 
 def _objects(found: object) -> object:

@@ -1,0 +1,226 @@
+"""``onward console``: pages for applicants and case workers, links to them, and letters."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import CliPositionalArg, CliToggleFlag
+from yarl import URL
+
+from ..errors import UsageError
+from ..kafka.connection import connection
+from ..kafka.connection import topics as topic_names
+from ..printable import printable
+from ..programs.spec_check import load_program_spec, load_spec_of
+from ..settings import BrokerSettings, FlagSettings
+from ..settings.fields import Folder, Metavar, Paths
+from .flags.actions import run_action
+from .flags.parsing import parse_settings
+
+USAGE = """usage: onward console ACTION [FLAGS]
+
+Pages for the people of a program, in their languages, and for those who work on its cases. The pages' words stand
+beside the spec; the extra onward[console] is needed.
+
+actions:
+  serve   Serve the pages: one port for applicants, another for the office.
+  link    Print links for applicants, for letters and mails.
+  letter  Print the letter of one application as an HTML file.
+  words   Say what the words of a spec lack before pages can be served."""
+LOOPBACK = "localhost"
+AT_ONCE = "-"
+"""In the place of an application: names come from standard input, a line each."""
+
+
+class ServeSettings(BrokerSettings):
+    """Settings of ``onward console serve``."""
+
+    spec: Annotated[Paths, Metavar("FILE")] = Field(
+        min_length=1, description="Program spec (YAML) with words; repeat the flag for each program."
+    )
+    state_dir: Folder = Field(description="Folder of the console: what it knows of cases, and its keys.")
+    host: str = Field("127.0.0.1", description="Address to serve the applicants' pages on.")
+    port: int = Field(8090, ge=0, le=65_535, description="Port of the applicants' pages; 0 takes a free one.")
+    office_host: str = Field("127.0.0.1", description="Address to serve the office's pages on.")
+    office_port: int = Field(8091, ge=0, le=65_535, description="Port of the office's pages; 0 takes a free one.")
+    address: str | None = Field(None, description="Where browsers see the applicants' pages, behind a proxy: a URL.")
+    simulated: bool = Field(False, description="Say on each page that its people are made up.")
+    auth_jwks: str | None = Field(None, description="Address of the keys (JWKS) of the proxy that signs users in.")
+    auth_issuer: str | None = Field(None, description="Issuer that its tokens must name.")
+    auth_audience: str | None = Field(None, description="Audience that its tokens must name.")
+    auth_header: str = Field("Authorization", description="Header of requests that holds the token.")
+    auth_roles: str = Field("roles", description="Claim that lists roles: case:PROGRAM, owner:PROGRAM; * for all.")
+
+    @model_validator(mode="after")
+    def _is_guarded(self) -> Self:
+        named = (self.auth_jwks, self.auth_issuer, self.auth_audience)
+        if None in named and named != (None, None, None):
+            raise ValueError("auth_jwks, auth_issuer and auth_audience belong together: give all or none")
+        if self.auth_jwks is None and not _is_loopback(self.office_host):
+            raise ValueError(
+                f"office_host {self.office_host} is seen by other machines, and nobody is asked who they are: give "
+                "auth_jwks, auth_issuer and auth_audience, or leave office_host out"
+            )
+        return self
+
+
+class LinkSettings(FlagSettings):
+    """Settings of ``onward console link``."""
+
+    application: CliPositionalArg[str] = Field(
+        min_length=1, max_length=200, description="Name of the application; - reads names from standard input."
+    )
+    program: str = Field(description="Its program.")
+    state_dir: Folder = Field(description="Folder of the console.")
+    days: int = Field(90, ge=1, le=3650, description="How long the links work.")
+    revoke: CliToggleFlag[bool] = Field(False, description="Take back all links that were made until now.")
+    address: str = Field("http://127.0.0.1:8090", description="Where browsers see the applicants' pages: a URL.")
+
+
+class LetterSettings(FlagSettings):
+    """Settings of ``onward console letter``."""
+
+    application: CliPositionalArg[str] = Field(min_length=1, max_length=200, description="Name of the application.")
+    program: str = Field(description="Its program.")
+    state_dir: Folder = Field(description="Folder of the console.")
+    spec: Annotated[Paths, Metavar("FILE")] = Field(min_length=1, description="Program spec (YAML) with words.")
+    language: str = Field("en", description="Language of the letter.")
+    as_json: bool = Field(False, validation_alias="json", description="Print what it says as one JSON object.")
+
+
+class WordsSettings(FlagSettings):
+    """Settings of ``onward console words``."""
+
+    spec: CliPositionalArg[Path] = Field(description="Program spec (YAML).")
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the action that the first argument names."""
+    if not args:
+        raise UsageError("say what is to be done: serve, link, letter or words (see `onward console --help`)")
+    actions = {"serve": _serve, "link": _link, "letter": _letter, "words": _words}
+    return run_action("console", USAGE, actions, args)
+
+
+def _serve(args: Sequence[str]) -> int:
+    settings = parse_settings(ServeSettings, "onward console serve", "Serve the pages until a signal ends it.", args)
+    from ..console.programs import console_programs
+    from ..console.serve import Sites, serve_console
+    from ..console.who import OpenGate, TokenGate
+
+    programs = console_programs([load_program_spec(path) for path in settings.spec])
+    address = None if settings.address is None else _url(settings.address)
+    sites = Sites(settings.host, settings.port, settings.office_host, settings.office_port, address)
+    gate: OpenGate | TokenGate = OpenGate()
+    if settings.auth_jwks is not None and settings.auth_issuer is not None and settings.auth_audience is not None:
+        gate = TokenGate(
+            settings.auth_jwks,
+            settings.auth_issuer,
+            settings.auth_audience,
+            settings.auth_header,
+            settings.auth_roles,
+        )
+    serving = serve_console(
+        connection(settings),
+        topic_names(settings),
+        settings.state_dir,
+        programs,
+        sites,
+        gate,
+        is_simulated=settings.simulated,
+        told=lambda people, office: print(f"applicants {people}\noffice {office}", flush=True),
+    )
+    asyncio.run(serving)
+    return 0
+
+
+def _link(args: Sequence[str]) -> int:
+    settings = parse_settings(LinkSettings, "onward console link", "Print links for applicants.", args)
+    from ..console.handles import keys_of
+    from ..console.links import Links
+    from ..console.looks import Looks
+
+    keys = keys_of(settings.state_dir)
+    links, address = Links(keys), _url(settings.address)
+    for name in _names(settings.application):
+        handle = keys.handle(settings.program, name)
+        if settings.revoke:
+            with closing(Looks(settings.state_dir)) as looks:
+                looks.revoke(handle)
+        elif settings.application == AT_ONCE:
+            print(f"{printable(name)}\t{address / 'l' / links.token(handle, settings.days)}")
+        else:
+            print(address / "l" / links.token(handle, settings.days))
+    return 0
+
+
+def _letter(args: Sequence[str]) -> int:
+    settings = parse_settings(LetterSettings, "onward console letter", "Print the letter of one application.", args)
+    from msgspec import json
+
+    from ..console.cases import Cases
+    from ..console.handles import keys_of
+    from ..console.pages import Pages
+    from ..console.person import person_page
+    from ..console.programs import ConsoleProgram
+
+    program = ConsoleProgram(load_spec_of(settings.program, settings.spec))
+    if settings.language not in program.languages:
+        known = ", ".join(program.languages)
+        raise UsageError(f"--language {settings.language}: the program has no such words, only {known}")
+    with closing(Cases(settings.state_dir, keys_of(settings.state_dir))) as cases:
+        case = cases.find(settings.program, settings.application)
+    if case is None:
+        raise UsageError(f"nothing is known of application {settings.application!r} of {settings.program!r}")
+    words = program.languages[settings.language]
+    page = person_page(case.happenings, words)
+    if settings.as_json:
+        print(json.encode(page).decode())
+        return 0
+    today_ms = time.time_ns() // 1_000_000
+    print(Pages().person(page, words, reference=case.application, today_ms=today_ms, is_letter=True))
+    return 0
+
+
+def _words(args: Sequence[str]) -> int:
+    settings = parse_settings(WordsSettings, "onward console words", "Say what words lack.", args)
+    from ..console.page_words import lacks_of_pages
+
+    loaded = load_program_spec(settings.spec)
+    lacks = list(lacks_of_pages(loaded.spec))
+    for lack in lacks:
+        print(printable(f"{settings.spec}: {lack}"), file=sys.stderr)
+    if not lacks:
+        print(f"{settings.spec}: pages can be served in {', '.join(sorted(loaded.spec.words or {}))}")
+    return UsageError.exit_code if lacks else 0
+
+
+def _names(application: str) -> Iterator[str]:
+    if application != AT_ONCE:
+        yield application
+        return
+    for line in sys.stdin:
+        if name := line.rstrip("\r\n"):
+            yield name
+
+
+def _url(address: str) -> URL:
+    url = URL(address)
+    if url.scheme not in ("http", "https") or not url.host:
+        raise UsageError(f"--address {address}: give a URL, as in https://pages.example")
+    return url
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == LOOPBACK or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

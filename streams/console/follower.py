@@ -1,0 +1,102 @@
+"""Reads the journal and the outputs into the console's file, and sends what people have answered, each in a thread.
+
+Both go on through an outage of Kafka. Neither joins a group: how far each partition was read stands in the file, and a
+partition that is new is read from its beginning.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import BrokerError, one_line
+from ..kafka.admin.offsets import partition_offsets
+from ..kafka.client import EventReader, EventWriter
+from ..kafka.options import KafkaOptions
+from ..records import TopicPartition
+from ..topics import Topics
+from .case_store import CaseStore
+from .outbox import Outbox
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.2
+RETRY_SECONDS = 2.0
+CHECK_SECONDS = 60.0
+"""How often it is looked whether a topic has more partitions."""
+
+
+class Follower:
+    """Reads into a store until it is told to stop. ``fault`` says why it reads nothing just now.
+
+    ``read_up_to_ms`` is when everything had been read last, by the clock of this machine; None before that.
+    """
+
+    def __init__(self, options: KafkaOptions, topics: Topics, store: CaseStore) -> None:
+        self._options, self._topics, self._store = options, topics, store
+        self.fault: str | None = "it has not begun to read"
+        self.read_up_to_ms: int | None = None
+        self.happenings = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Read until ``stop``; what Kafka refuses is tried again."""
+        while not stop.is_set():
+            try:
+                self._read(stop)
+            except BrokerError as error:
+                if self.fault != one_line(error):
+                    log.warning("the topics cannot be read: %s; trying again", one_line(error))
+                self.fault = one_line(error)
+                stop.wait(RETRY_SECONDS)
+
+    def _read(self, stop: threading.Event) -> None:
+        names = (*self._topics.outputs, self._topics.journal)
+        start = self._start(names)
+        until = time.monotonic() + CHECK_SECONDS
+        with EventReader(self._options, names, start=start) as reader:
+            self.fault = None
+            while not stop.is_set() and (time.monotonic() < until or not reader.caught_up):
+                records = reader.poll(POLL_SECONDS)
+                if records:
+                    self.happenings += self._store.fold(records)
+                if reader.caught_up:
+                    self.read_up_to_ms = time.time_ns() // 1_000_000
+
+    def _start(self, names: tuple[str, ...]) -> Mapping[TopicPartition, int]:
+        """Where each partition is read from: behind what was read, but no earlier than what it still holds."""
+        start = {}
+        for one in partition_offsets(self._options, names):
+            partition = TopicPartition(one.topic, one.partition)
+            start[partition] = max(self._store.next_offset(partition) or 0, one.begin)
+        return start
+
+
+class Sender:
+    """Sends the forms of an outbox until it is told to stop; ``wake`` is set when there are new ones."""
+
+    def __init__(self, options: KafkaOptions, topics: Topics, folder: Path) -> None:
+        self._options, self._topics, self._folder = options, topics, folder
+        self.wake = threading.Event()
+
+    def run(self, stop: threading.Event) -> None:
+        """Send until ``stop``; what Kafka does not take is sent again."""
+        outbox = Outbox(self._folder, self._topics)
+        try:
+            while not stop.is_set():
+                try:
+                    self._send(outbox, stop)
+                except BrokerError as error:
+                    log.warning("answers wait to be sent: %s", one_line(error))
+                    stop.wait(RETRY_SECONDS)
+        finally:
+            outbox.close()
+
+    def _send(self, outbox: Outbox, stop: threading.Event) -> None:
+        with EventWriter(self._options) as writer:
+            while not stop.is_set():
+                self.wake.clear()
+                if not outbox.send(writer):
+                    self.wake.wait(RETRY_SECONDS)

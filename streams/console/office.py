@@ -1,0 +1,337 @@
+"""The site of the office: queues, one case with its story, an outcome, a link, and what was told them.
+
+References of people are posted, and addresses name a case by its handle: no log of a proxy tells who asked.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from aiohttp import web
+from yarl import URL
+
+from ...schemas.events import Application, Outcome, Recourse, Value
+from ...schemas.headers import parse_time
+from ..printed_json import json_text
+from ..replay.happenings import Happening
+from ..replay.shown import shown_program
+from .applicants import ONCE
+from .cases import Case, Cases, QueuedCase
+from .links import Links
+from .looks import Looks
+from .outbox import Outbox
+from .pages import Pages
+from .person import person_page
+from .programs import ConsoleProgram
+from .standing import QUEUES, Queue
+from .story import Pending, day, say, story, way_line
+from .web import html, make_site, see_other
+from .who import Gate, User
+
+LINK_DAYS = 90
+TITLES: Final[Mapping[Queue, str]] = {
+    "changed": "ways have changed",
+    "question": "questions are open",
+    "outcome": "wait for an outcome",
+    "none": "have no way",
+    "declined": "cannot use their ways",
+}
+RESULTS = ("improved", "not_improved", "unseen")
+DAY_MS = 86_400_000
+
+
+class Office:
+    """The pages of case workers.
+
+    Parameters
+    ----------
+    gate
+        Says who sends a request.
+    read_up_to
+        When the topics had been read to their end, in words.
+    wake
+        Called when a form is kept, so that it is sent soon.
+    people_at
+        Where applicants see their site, for links to it.
+    now
+        The seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        cases: Cases,
+        outbox: Outbox,
+        links: Links,
+        looks: Looks,
+        programs: Mapping[str, ConsoleProgram],
+        pages: Pages,
+        gate: Gate,
+        read_up_to: Callable[[], str],
+        wake: Callable[[], None],
+        people_at: URL,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
+        self._programs, self._pages, self._gate, self._read_up_to = programs, pages, gate, read_up_to
+        self._wake, self._people_at, self._now = wake, people_at, now
+
+    def site(self, address: URL | None = None) -> web.Application:
+        """The web application."""
+        routes = web.RouteTableDef()
+        routes.get("/")(self._begin)
+        routes.get("/cases")(self._queue)
+        routes.post("/cases")(self._find)
+        routes.get("/cases/{key}.json")(self._json)
+        routes.get("/cases/{key}")(self._show)
+        routes.get("/cases/{key}/person")(self._person)
+        routes.post("/cases/{key}/outcome")(self._outcome)
+        routes.post("/cases/{key}/link")(self._link)
+        routes.post("/cases/{key}/reveal")(self._reveal)
+        return make_site(routes, self._error_page, address)
+
+    # --- queues and search ------------------------------------------------------------------------------------------
+
+    async def _begin(self, _: web.Request) -> web.StreamResponse:
+        return see_other("/cases")
+
+    async def _queue(self, request: web.Request) -> web.StreamResponse:
+        user = await self._gate.user(request)
+        queue = request.query.get("queue", QUEUES[0])
+        if queue not in QUEUES:
+            raise web.HTTPNotFound
+        return self._list(user, queue, request.query.get("program", ""))
+
+    async def _find(self, request: web.Request) -> web.StreamResponse:
+        user, form = await self._gate.user(request), await request.post()
+        reference, program = str(form.get("q", "")).strip(), str(form.get("program", ""))
+        found = [
+            case
+            for name in ([program] if program else self._programs)
+            if user.may("case", name) and (case := self._cases.find(name, reference)) is not None
+        ]
+        if len(found) == 1:
+            return see_other(f"/cases/{found[0].handle}")
+        rows = [self._row(case.handle, case.program, case.application, case.state, "") for case in found]
+        heading = f"{len(found)} cases" if found else "No case has this reference"
+        return self._rendered_list(user, rows, heading, program=program, q=reference)
+
+    def _list(self, user: User, queue: str, program: str) -> web.StreamResponse:
+        names = [name for name in self._programs if user.may("case", name) and program in ("", name)]
+        cases = [case for name in names for case in self._cases.queued(queue, name)]
+        rows = [self._queued_row(case) for case in cases]
+        return self._rendered_list(user, rows, TITLES[queue].capitalize(), queue=queue, program=program)
+
+    def _rendered_list(
+        self, user: User, rows: Sequence[object], heading: str, *, queue: str = "", program: str = "", q: str = ""
+    ) -> web.StreamResponse:
+        names = [name for name in self._programs if user.may("case", name)]
+        counts = [
+            (name, sum(self._cases.count(name, of) for of in names if program in ("", of)), name == queue)
+            for name in QUEUES
+        ]
+        return self._html(
+            "cases.html",
+            user,
+            title="Cases",
+            tab="cases",
+            q=q,
+            program=program,
+            programs=names,
+            queues=counts,
+            titles=TITLES,
+            heading=heading,
+            rows=rows,
+        )
+
+    def _queued_row(self, case: QueuedCase) -> Mapping[str, str]:
+        standing, due = case.standing, case.due_ms
+        state = say("state.asked") if standing.queue == "question" else say("state.told")
+        if standing.queue == "none":
+            state = f"{say('state.none')}: {standing.reason}"
+        return self._row(case.handle, case.program, case.application, state, "" if due is None else day(due))
+
+    def _row(self, key: str, program: str, application: str, state: str, due: str) -> Mapping[str, str]:
+        return {"key": key, "program": program, "application": application, "state": state, "due": due}
+
+    # --- one case ---------------------------------------------------------------------------------------------------
+
+    async def _json(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        self._looks.note(case.handle, user.name, "read the events")
+        text = json_text(shown_program(case.program, case.happenings))
+        return web.Response(text=text, content_type="application/json")
+
+    async def _show(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        self._looks.note(case.handle, user.name, "opened")
+        return self._shown(user, case)
+
+    async def _person(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        self._looks.note(case.handle, user.name, "read their page")
+        program = self._programs[case.program]
+        words = program.in_language([request.query.get("lang", "")])
+        page = person_page([*case.happenings, *self._unread(case)], words)
+        return html(self._pages.person(page, words, reference=case.application, today_ms=self._now_ms()))
+
+    async def _outcome(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        form = await request.post()
+        result, once = form.get("result"), str(form.get("once", ""))
+        if not ONCE.fullmatch(once):
+            raise web.HTTPBadRequest
+        answer = _recourse_of(case)
+        if answer is None or result not in RESULTS:
+            return self._shown(user, case, error="Say what happened.", status=web.HTTPBadRequest.status_code)
+        option = str(form.get("option") or "") or None
+        told_ms, recourse = answer
+        at_ms, fault = _event_time(str(form.get("on", "")), self._now_ms(), told_ms, recourse)
+        if fault is None and option not in (None, *_ids(case)):
+            fault = "Choose one of the ways that they were told."
+        if fault is not None:
+            return self._shown(user, case, error=fault, status=web.HTTPBadRequest.status_code)
+        event = Outcome(case.program, case.application, result, None if result == "unseen" else option)  # type: ignore[arg-type]
+        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=at_ms)
+        self._looks.note(case.handle, user.name, "entered what happened")
+        self._wake()
+        return see_other(f"/cases/{case.handle}")
+
+    async def _link(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        self._looks.note(case.handle, user.name, "made a link")
+        link = self._people_at / "l" / self._links.token(case.handle, LINK_DAYS)
+        return self._shown(user, case, link=str(link))
+
+    async def _reveal(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        why = " ".join(str((await request.post()).get("why", "")).split())[:200]
+        if not why:
+            return self._shown(user, case, status=web.HTTPBadRequest.status_code)
+        self._looks.note(case.handle, user.name, "saw hidden values", why)
+        return self._shown(user, case, is_revealed=True)
+
+    def _shown(
+        self,
+        user: User,
+        case: Case,
+        *,
+        error: str | None = None,
+        link: str | None = None,
+        is_revealed: bool = False,
+        status: int = 200,
+    ) -> web.StreamResponse:
+        program = self._programs[case.program]
+        words = program.in_language([])
+        answer, unread = _recourse_of(case), self._unread(case)
+        options = [] if answer is None else answer[1].options
+        return self._html(
+            "case.html",
+            user,
+            title=f"Case {case.application}",
+            tab="",
+            status=status,
+            key=case.handle,
+            application=case.application,
+            program=words.words.program.name,
+            standing=_sentence(case.state),
+            story=story([*case.happenings, *unread], words.texts),
+            pending=_pending(case),
+            can_report=answer is not None and not any(one.kind == "reward" for one in case.happenings),
+            ways=[(option.id, way_line(option, words.texts)) for option in options],
+            error=error,
+            link=link,
+            once=secrets.token_urlsafe(9),
+            today=datetime.fromtimestamp(self._now(), UTC).date().isoformat(),
+            features=list(_features(case, program, words.texts.name_and_value, is_revealed=is_revealed)),
+            masked=not is_revealed and any(feature.pii for feature in program.spec.features),
+            looked=[_looked(look) for look in self._looks.of_case(case.handle)],
+        )
+
+    async def _case(self, request: web.Request) -> tuple[User, Case]:
+        """Who asks, and the case; one 404 where it is not theirs, or not there."""
+        user = await self._gate.user(request)
+        case = self._cases.case(request.match_info["key"])
+        if case is None or case.program not in self._programs or not user.may("case", case.program):
+            raise web.HTTPNotFound
+        return user, case
+
+    def _unread(self, case: Case) -> list[Happening]:
+        """What was sent from here that the journal does not show yet."""
+        known = {happening.id for happening in case.happenings}
+        return [happening for happening in self._outbox.pending(case.handle) if happening.id not in known]
+
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
+
+    def _html(self, template: str, user: User, *, title: str, status: int = 200, **given: Any) -> web.StreamResponse:
+        page = self._pages.office(template, title=title, user=user.name, read_up_to=self._read_up_to(), **given)
+        return html(page, status)
+
+    def _error_page(self, _: web.Request, status: int) -> web.StreamResponse:
+        text = {401: "Sign in first.", 403: "This form was not sent from here.", 404: "This page is not here."}
+        return web.Response(status=status, text=f"{text.get(status, 'This cannot be done.')}\n")
+
+
+def _recourse_of(case: Case) -> tuple[int, Recourse] | None:
+    """The last recourse of a case, and its event time; None where it has none."""
+    told = [(one.time_ms, one.event) for one in case.happenings if isinstance(one.event, Recourse)]
+    return told[-1] if told else None
+
+
+def _ids(case: Case) -> set[str]:
+    """The ways that a case was told."""
+    return {option.id for one in case.happenings if isinstance(one.event, Recourse) for option in one.event.options}
+
+
+def _event_time(on: str, now_ms: int, told_ms: int, recourse: Recourse) -> tuple[int, str | None]:
+    """The event time of an outcome on a day, the end of it or now; and why there can be none."""
+    try:
+        chosen = date.fromisoformat(on)
+    except ValueError:
+        return 0, "Say on which day, as in 2026-11-28."
+    begins = datetime.combine(chosen, datetime.min.time(), UTC)
+    begins_ms, ends_ms = round(begins.timestamp() * 1000), round((begins + timedelta(days=1)).timestamp() * 1000) - 1
+    if begins_ms > now_ms:
+        return 0, "This day is still to come."
+    at_ms = min(ends_ms, now_ms)
+    if at_ms <= told_ms:
+        return 0, f"They were told their ways on {day(told_ms)}: it cannot have happened before."
+    if recourse.closes_at is not None and begins_ms > parse_time(recourse.closes_at.encode()):
+        return 0, f"Outcomes count until {day(parse_time(recourse.closes_at.encode()))}."
+    return at_ms, None
+
+
+def _pending(case: Case) -> Pending | None:
+    state = case.state
+    answer = _recourse_of(case)
+    if not state.startswith("waits for an outcome") or answer is None:
+        return Pending("", say("state.waits")) if state.startswith("without an answer") else None
+    ends = answer[1].expires_at or answer[1].closes_at
+    when = "" if ends is None else f"Until {day(parse_time(ends.encode()))}"
+    return Pending(when, "Waits for an outcome")
+
+
+def _features(
+    case: Case, program: ConsoleProgram, in_words: Callable[[str, Value], tuple[str, str]], *, is_revealed: bool
+) -> Any:
+    """What the person told, feature by feature: name, value, and whether it is hidden."""
+    told = [one.event for one in case.happenings if isinstance(one.event, Application) and not one.refused]
+    given = told[-1].features if told else {}
+    for feature in program.spec.features:
+        value = given.get(feature.name)
+        if value is not None:
+            yield (*in_words(feature.name, value), feature.pii and not is_revealed)
+
+
+def _looked(look: Any) -> str:
+    times = f" ({look.times} times)" if look.times > 1 else ""
+    why = f": {look.why}" if look.why else ""
+    return f"{look.who}, {look.day}: {look.what}{why}{times}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,118 @@
+"""Runs the console: two threads that read and send, and two sites, for applicants and for the office."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import NamedTuple
+
+from aiohttp import web
+from yarl import URL
+
+from ..kafka.options import KafkaOptions
+from ..topics import Topics
+from ..worker.state_lock import lock_state
+from ..worker.web import serve
+from .applicants import Applicants
+from .case_store import CaseStore
+from .cases import Cases
+from .follower import Follower, Sender
+from .handles import keys_of
+from .links import Links
+from .looks import Looks
+from .office import Office
+from .outbox import Outbox
+from .pages import Pages
+from .programs import ConsoleProgram
+from .story import minute
+from .who import Gate
+
+
+class Sites(NamedTuple):
+    """Where the two sites are served, and where browsers see that of the applicants; None: there."""
+
+    host: str
+    port: int
+    office_host: str
+    office_port: int
+    address: URL | None = None
+
+
+async def serve_console(
+    options: KafkaOptions,
+    topics: Topics,
+    state_dir: Path,
+    programs: Mapping[str, ConsoleProgram],
+    sites: Sites,
+    gate: Gate,
+    *,
+    is_simulated: bool = False,
+    told: Callable[[str, str], None],
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serve until SIGTERM, SIGINT or ``stop``. ``told`` is called with the addresses of both sites.
+
+    Raises ``LedgerError`` where the state cannot be used, and ``UsageError`` for a port that is taken.
+    """
+    stop = stop or asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_state(state_dir))
+        keys = keys_of(state_dir)
+        store = stack.enter_context(closing(CaseStore(state_dir, topics, keys)))
+        cases = stack.enter_context(closing(Cases(state_dir, keys)))
+        outbox = stack.enter_context(closing(Outbox(state_dir, topics)))
+        looks = stack.enter_context(closing(Looks(state_dir)))
+        follower, sender = Follower(options, topics, store), Sender(options, topics, state_dir)
+        parts = cases, outbox, Links(keys), looks, programs, Pages(is_simulated=is_simulated)
+        applicants = Applicants(*parts, sender.wake.set, sites.address).site()
+        port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port"))
+        people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
+        office = Office(*parts, gate, lambda: _read_up_to(follower), sender.wake.set, people_at).site()
+        _add_health(office, follower)
+        office_port = await stack.enter_async_context(
+            serve(office, sites.office_host, sites.office_port, "--office-port")
+        )
+        await stack.enter_async_context(_threads(follower, sender))
+        told(str(people_at), f"http://{sites.office_host}:{office_port}")
+        await stop.wait()
+
+
+class _threads:
+    """The threads that read and send, while the context lasts."""
+
+    def __init__(self, follower: Follower, sender: Sender) -> None:
+        self._ended, self._sender = threading.Event(), sender
+        self._threads = [
+            threading.Thread(target=part.run, args=(self._ended,), name=name)
+            for name, part in (("follower", follower), ("sender", sender))
+        ]
+
+    async def __aenter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    async def __aexit__(self, *error: object) -> None:
+        self._ended.set()
+        self._sender.wake.set()
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+
+
+def _read_up_to(follower: Follower) -> str:
+    return "nothing yet" if follower.read_up_to_ms is None else minute(follower.read_up_to_ms)
+
+
+def _add_health(office: web.Application, follower: Follower) -> None:
+    async def health(_: web.Request) -> web.Response:
+        if follower.fault is None:
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text=f"{follower.fault}\n")
+
+    office.router.add_get("/healthz", health)

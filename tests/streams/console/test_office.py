@@ -1,0 +1,175 @@
+"""The site of the office: search, queues, a story, an outcome, and whose cases are whose."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from jwt.algorithms import ECAlgorithm
+from msgspec.structs import replace
+from yarl import URL
+
+from onward.schemas.events import Outcome
+from onward.streams.console.office import Office
+from onward.streams.console.pages import Pages
+from onward.streams.console.who import Gate, OpenGate, TokenGate
+from onward.streams.replay.history import History, state_of
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import POOR, RICH, TIMED, Tape, tape
+from onward.tests.streams.console.sites import KEYS, Console, console, posted, text_of, visiting
+
+NAME = 'A/17 "<b>'
+TODAY = datetime.fromtimestamp(START_MS / 1000, UTC).date()
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Tape:
+    story = tape(tmp_path, decisions="external", **TIMED)
+    for name, features in ((NAME, POOR), ("y", RICH), ("other", POOR)):
+        story.applies(name, features=features)
+        story.decides(name, 1, approved=features is RICH)
+    story.says("other", 2, None)
+    story.fold()
+    return story
+
+
+@pytest.fixture
+def site(story: Tape, tmp_path: Path):
+    with console(story, tmp_path / "console") as made:
+        yield made
+
+
+def office(site: Console, gate: Gate | None = None) -> web.Application:
+    parts = site.cases, site.outbox, site.links, site.looks, site.programs, Pages(), gate or OpenGate()
+    return Office(*parts, lambda: "now", site._wake, URL("https://pages.example"), lambda: site.clock).site()
+
+
+def key(name: str = NAME) -> str:
+    return KEYS.handle("loan", name)
+
+
+def once_of(page: str) -> str:
+    found = re.search(r'name="once" value="([^"]+)"', page)
+    assert found
+    return found[1]
+
+
+async def test_a_case_is_found_by_its_whole_reference_alone(site: Console) -> None:
+    async with visiting(office(site)) as client:
+        status, page = await posted(client, "/cases", {"q": f" {NAME} ", "program": ""})
+        assert (status, "Case <bdi>A/17 &#34;&lt;b&gt;</bdi>" in page) == (200, True)
+        status, page = await posted(client, "/cases", {"q": "A/17", "program": "loan"})
+        assert (status, "No case has this reference" in page) == (200, True)
+
+
+async def test_queues_hold_who_waits(site: Console) -> None:
+    async with visiting(office(site)) as client:
+        for queue, name in (("outcome", "A/17 &#34;&lt;b&gt;"), ("declined", "other")):
+            _, page = await text_of(client, f"/cases?queue={queue}")
+            assert f"<bdi>{name}</bdi>" in page
+            assert page.count("<bdi>") == 1
+        assert (await text_of(client, "/cases?queue=none-such"))[0] == 404
+
+
+async def test_the_events_are_those_that_show_tells(site: Console) -> None:
+    found = History(NAME, "loan", site.story.run.topics)
+    for (topic, _), log in sorted(site.story.run.broker.logs.items()):
+        if topic in {*site.story.run.topics.outputs, site.story.run.topics.journal}:
+            for record in log:
+                found.feed(record)
+    async with visiting(office(site)) as client:
+        _, text = await text_of(client, f"/cases/{key()}.json")
+    told = json.loads(text)
+    assert told["state"] == state_of(found.happenings)
+    assert [(event["kind"], event["id"]) for event in told["events"]] == [
+        (one.kind, one.id) for one in found.happenings
+    ]
+
+
+async def test_an_outcome_is_kept_once_with_its_day(site: Console) -> None:
+    async with visiting(office(site)) as client:
+        _, page = await text_of(client, f"/cases/{key()}")
+        assert "Told one way forward" in page or "ways forward" in page
+        form = {"once": once_of(page), "result": "improved", "option": "1", "on": TODAY.isoformat()}
+        for _ in range(2):
+            status, page = await posted(client, f"/cases/{key()}/outcome", form)
+            assert (status, "Outcome: did it, and is better off" in page) == (200, True)
+    [sent] = site.outbox.pending(key())
+    assert sent.event == Outcome("loan", NAME, "improved", "1")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"on": "tomorrow"}, "Say on which day"),
+        ({"on": (TODAY + timedelta(days=2)).isoformat()}, "This day is still to come."),
+        ({"on": "2001-01-01"}, "it cannot have happened before"),
+        ({"result": "perhaps"}, "Say what happened."),
+        ({"option": "99"}, "Choose one of the ways"),
+    ],
+)
+async def test_an_outcome_that_cannot_be_is_refused_in_words(site: Console, change: dict[str, str], fault: str) -> None:
+    form = {"once": "x", "result": "improved", "option": "", "on": TODAY.isoformat()}
+    async with visiting(office(site)) as client:
+        status, page = await posted(client, f"/cases/{key()}/outcome", {**form, **change})
+    assert (status, fault in page) == (400, True), page
+    assert site.outbox.waiting()[0] == 0
+
+
+async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: Console) -> None:
+    program = site.programs["loan"]
+    hidden = tuple(replace(feature, pii=feature.name == "region") for feature in program.spec.features)
+    program.spec = replace(program.spec, features=hidden)
+    async with visiting(office(site)) as client:
+        path = f"/cases/{key()}"
+        assert "north" not in (await text_of(client, path))[1]
+        assert (await posted(client, f"{path}/reveal", {"why": " "}))[0] == 400
+        assert "north" in (await posted(client, f"{path}/reveal", {"why": "they called"}))[1]
+        _, page = await text_of(client, path)
+    assert "north" not in page
+    assert "saw hidden values: they called" in page
+
+
+async def test_a_link_made_here_opens_their_page(site: Console) -> None:
+    async with visiting(office(site)) as client:
+        _, page = await posted(client, f"/cases/{key()}/link")
+        token = re.search(r"https://pages\.example(/l/[^<]+)<", page)
+        assert token
+        assert "What you can do now" in (await text_of(client, f"/cases/{key()}/person"))[1]
+    async with visiting(site.applicants()) as client:
+        assert (await text_of(client, token[1]))[0] == 200
+
+
+async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = generate_private_key(SECP256R1())
+    keys = {"keys": [{**json.loads(ECAlgorithm.to_jwk(secret.public_key())), "kid": "1", "alg": "ES256"}]}
+
+    def token(**change: Any) -> dict[str, str]:
+        claims = {"sub": "kim", "iss": "proxy", "aud": "onward", "exp": time.time() + 60, "roles": ["case:loan"]}
+        text = jwt.encode({**claims, **change}, secret, algorithm="ES256", headers={"kid": "1"})
+        return {"Authorization": f"Bearer {text}"}
+
+    gate = TokenGate("https://keys.example/", "proxy", "onward", "Authorization", "roles")
+    monkeypatch.setattr(gate._keys, "fetch_data", lambda: keys)
+    async with visiting(office(site, gate)) as client:
+        for headers, status in [
+            (token(), 200),
+            (token(roles="case:* owner:loan"), 200),
+            (token(roles=["case:another"]), 404),
+            (token(roles=["owner:loan"]), 404),
+            (token(aud="another"), 401),
+            (token(iss="another"), 401),
+            (token(exp=time.time() - 60), 401),
+            ({"Authorization": "Bearer x.y.z"}, 401),
+            ({}, 401),
+        ]:
+            assert (await text_of(client, f"/cases/{key()}", headers=headers))[0] == status
+    assert [look.who for look in site.looks.of_case(key())] == ["kim"]
