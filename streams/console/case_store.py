@@ -311,11 +311,12 @@ class CaseStore:
         return any(one in self._erased and self._was_before(one, found) for one in handles)
 
     def _was_before(self, handle: str, found: FoundHappening) -> bool:
+        place = found.place
         for journal, record, line, until_ms in self._db.execute(
             "SELECT journal, record, line, until_ms FROM erasures WHERE handle = ?", (handle,)
         ):
-            is_there = found.place is not None and found.journal == journal
-            if found.happening.time_ms <= until_ms or (is_there and found.place < (record, line)):
+            is_there = place is not None and found.journal == journal and place < (record, line)
+            if is_there or found.happening.time_ms <= until_ms:
                 return True
         return False
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from itsdangerous import BadData, URLSafeTimedSerializer
+from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
 
 from .handles import Keys
 
@@ -67,7 +67,7 @@ class _Serializer:
     """Signs pairs with the newest key, for one purpose."""
 
     def __init__(self, keys: Keys, purpose: str, now: Callable[[], float]) -> None:
-        class Signer(URLSafeTimedSerializer.default_signer):  # type: ignore[name-defined, misc]
+        class Signer(TimestampSigner):
             def get_timestamp(self) -> int:
                 return int(now())
 

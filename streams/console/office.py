@@ -100,8 +100,9 @@ class Office:
 
     async def _queue(self, request: web.Request) -> web.StreamResponse:
         user = await self._gate.user(request)
-        queue = request.query.get("queue", QUEUES[0])
-        if queue not in QUEUES:
+        wanted = request.query.get("queue", QUEUES[0])
+        queue = next((name for name in QUEUES if name == wanted), None)
+        if queue is None:
             raise web.HTTPNotFound
         return self._list(user, queue, request.query.get("program", ""))
 
@@ -119,7 +120,7 @@ class Office:
         heading = f"{len(found)} cases" if found else "No case has this reference"
         return self._rendered_list(user, rows, heading, program=program, q=reference)
 
-    def _list(self, user: User, queue: str, program: str) -> web.StreamResponse:
+    def _list(self, user: User, queue: Queue, program: str) -> web.StreamResponse:
         names = [name for name in self._programs if user.may("case", name) and program in ("", name)]
         cases = [case for name in names for case in self._cases.queued(queue, name)]
         rows = [self._queued_row(case) for case in cases]

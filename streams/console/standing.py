@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
@@ -130,7 +131,7 @@ def _promised(standing: Standing, time_ms: int, event: PromiseChange) -> bool:
     return True
 
 
-_TAKES = {
+_TAKES: Mapping[type[Struct], Callable[[Standing, int, Any], bool]] = {
     Application: _applied,
     Decision: _decided,
     ModelDecision: _decided,
