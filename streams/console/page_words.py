@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
@@ -58,6 +58,14 @@ class PageWords:
     def day(self, time_ms: int) -> str:
         """The day of a time, in UTC, written out."""
         return self.day_of(datetime.fromtimestamp(time_ms / 1000, UTC).date())
+
+    def last_day(self, expires_at: str, since_ms: int) -> str:
+        """Until when something holds: the last whole day, of UTC, before it ends, or the minute where there is none."""
+        ends = datetime.fromisoformat(expires_at).astimezone(UTC)
+        whole = (ends - timedelta(days=1)).date()
+        if whole >= datetime.fromtimestamp(since_ms / 1000, UTC).date():
+            return self.day_of(whole)
+        return f"{self.day_of(ends.date())}, {ends:%H:%M} UTC"
 
 
 def words_of(spec: ProgramSpec) -> Mapping[str, LanguageWords]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from msgspec import UNSET, Struct
@@ -95,6 +95,8 @@ class _Told:
     """What a person has been told, as their events come one after the other."""
 
     answer: Recourse | NoRecourse | None = None
+    since_ms: int = 0
+    """When the last answer or question came."""
     ways: dict[str, Option] = field(default_factory=dict)
     gone: dict[str, Option] = field(default_factory=dict)
     before: dict[str, Option] = field(default_factory=dict)
@@ -116,6 +118,8 @@ class _Told:
         event = happening.event
         if happening.refused or happening.repeated:
             return
+        if isinstance(event, Recourse | NoRecourse | Question):
+            self.since_ms = happening.time_ms
         match event:
             case Recourse():
                 self._tell(event, happening.time_ms)
@@ -193,7 +197,7 @@ def person_page(happenings: Sequence[Happening], words: PageWords, *, is_working
         return PersonPage("waits", words.say("waits.title"), (words.say("waits.text"),))
     if told.is_answered or is_working:
         return PersonPage("working", words.say("working.title"), (words.say("working.text"),))
-    return _question(told.question, words)
+    return _question(told.question, words, told.since_ms)
 
 
 def _since_latest(happenings: Sequence[Happening]) -> Sequence[Happening]:
@@ -213,13 +217,13 @@ def _ways(told: _Told, answer: Recourse, words: PageWords) -> PersonPage:
         title, first = "places.title", words.say("places.lede")
     if told.changed_ms is not None:
         title = "changed.title"
-    lasts = _last_day(answer.expires_at)
+    lasts = answer.expires_at and words.last_day(answer.expires_at, told.since_ms)
     text = [first, words.say("ways.one", n=len(told.ways))]
     until = [words.say("places.sure")] if is_round else []
-    if lasts is not None:
-        text.append(words.say("ways.by", date=words.day_of(lasts)))
+    if lasts:
+        text.append(words.say("ways.by", date=lasts))
         if not is_round:
-            until.append(words.say("until.promise", date=words.day_of(lasts)))
+            until.append(words.say("until.promise", date=lasts))
     elif not is_round:
         until.append(words.say("until.open"))
     if not is_round and any(option.promise for option in told.ways.values()):
@@ -232,7 +236,7 @@ def _ways(told: _Told, answer: Recourse, words: PageWords) -> PersonPage:
         _notice(told, words),
         ways,
         picked_none=told.picked_none,
-        until_date=None if lasts is None else lasts.isoformat(),
+        until_date=_last_whole_day(answer.expires_at),
         until=tuple(until),
         is_refused=told.is_refused,
     )
@@ -259,17 +263,15 @@ def _all_gone(told: _Told, words: PageWords) -> PersonPage:
 def _none(answer: NoRecourse, words: PageWords) -> PersonPage:
     """Nothing to change: because nothing would help, or because the person may come again as they are."""
     why = answer.text.get(words.tag, answer.detail) if answer.text else answer.detail
-    lasts = _last_day(answer.expires_at or None)
     if answer.reason == APPLY_AGAIN:
         title = "places.title" if isinstance(answer.round, int) else "ways.title"
-        until_date = None if lasts is None else lasts.isoformat()
+        until_date = _last_whole_day(answer.expires_at or None)
         return PersonPage("apply_again", words.say(title), (why, words.say("places.sure")), until_date=until_date)
     return PersonPage("none", words.say("none.title"), (_applied(words, "none.lede"), why))
 
 
-def _question(question: Question, words: PageWords) -> PersonPage:
-    lasts = _last_day(question.expires_at)
-    until = words.say("question.until", date=words.day_of(lasts)) if lasts is not None else ""
+def _question(question: Question, words: PageWords, since_ms: int) -> PersonPage:
+    until = words.say("question.until", date=words.last_day(question.expires_at, since_ms))
     plans = tuple(_way(option, words) for option in question.options)
     asked = PageQuestion(question.number, words.say("question.number", number=str(question.number)), until, plans)
     return PersonPage("question", words.say("question.title"), (words.say("question.lede"),), question=asked)
@@ -310,8 +312,8 @@ def _applied(words: PageWords, sentence: str) -> str:
     return words.say(sentence, applied=str(words.words.program.applied))
 
 
-def _last_day(expires_at: str | None) -> date | None:
+def _last_whole_day(expires_at: str | None) -> str | None:
     """The last whole day, of UTC, before a time: what ends as a day begins does not hold on it."""
     if expires_at is None:
         return None
-    return datetime.fromisoformat(expires_at).astimezone(UTC).date() - timedelta(days=1)
+    return (datetime.fromisoformat(expires_at).astimezone(UTC) - timedelta(days=1)).date().isoformat()

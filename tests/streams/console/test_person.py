@@ -175,6 +175,10 @@ def test_a_last_day_is_told_only_where_something_ends() -> None:
     assert open_page.until_date == "2026-12-19"
     assert open_page.text[-1] == "Apply again by December 19, 2026."
     assert open_page.until[0] == "These ways work until December 19, 2026. Apply again by then."
+    soon = format_time(START_MS + DAY_MS + 3_600_000)
+    page = person_page(happenings([APPLIED, replace(ASKED, expires_at=soon)]), WORDS["en"])
+    assert page.question is not None
+    assert page.question.until.startswith("Please answer by September 22, 2026, 15:13 UTC.")
     assert page_of("places").until == ("A place is never certain. It depends on who else applies.",)
 
 

@@ -1,0 +1,139 @@
+"""The console beside a worker over real sockets: from a link to ways, a choice and an outcome, each once on its topic."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+from yarl import URL
+
+import onward
+from onward.schemas.events import Application
+from onward.schemas.headers import cloud_event_headers
+from onward.schemas.kinds import ce_type
+from onward.streams.cli import main
+from onward.streams.cli.process.worker_process import WorkerProcess
+from onward.streams.kafka.client import EventWriter
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.settings import BrokerSettings
+from onward.tests.streams.console.sites import SAME_ORIGIN
+from onward.tests.support.installations import TOPICS, read_events
+from onward.tests.support.loans import reviewed_spec, write_loans
+
+PLAIN = "policy: {objective: cost, generator: search, choice: protoar, options: 3}"
+ASKS = "policy: {objective: cost, generator: plans, choice: protoar, cost: mixed, options: 3}"
+TERMS = "elicitation: {questions: 2, tolerance: 0, response: noiseless, deadline: PT1H}\nwords: words\n"
+WORDS = """\
+organisation: {name: Bank, contact: "Bank, 1 Square.", ask: "https://bank.example/ask", apply: "https://bank.example/"}
+program: {name: Loan, applied: your application}
+features:
+  income: {name: Your income, up: earn more}
+  debts: {name: Your debts, down: owe less}
+"""
+SECONDS = 60.0
+
+
+@contextmanager
+def serving(broker: EmbeddedBroker, folder: Path) -> Iterator[tuple[str, str]]:
+    """A console as users start it; yields the addresses of both sites. SIGTERM ends it with 0."""
+    command = [sys.executable, "-P", "-m", "onward", "console", "serve", "--brokers", broker.bootstrap]
+    command += ["--spec", str(folder / "loans.yaml"), "--state-dir", str(folder / "console"), "--port", "0"]
+    with subprocess.Popen([*command, "--office-port", "0"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            people, office = (process.stdout.readline().split()[1] for _ in range(2))
+            yield people, office
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(SECONDS)
+    assert code == 0
+
+
+def field(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found, page
+    return found[1]
+
+
+async def page_with(session: aiohttp.ClientSession, path: str, text: str) -> str:
+    """The page once it holds a text."""
+    until = time.monotonic() + SECONDS
+    page = ""
+    while time.monotonic() < until:
+        async with session.get(path) as response:
+            page = await response.text()
+        if text in page:
+            return page
+        await asyncio.sleep(0.2)
+    raise AssertionError(page)
+
+
+async def posted(session: aiohttp.ClientSession, path: str, **form: str) -> str:
+    async with session.post(path, data=form, headers=SAME_ORIGIN) as response:
+        page = await response.text()
+        assert response.status == 200, page
+        return page
+
+
+async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "en.yaml").write_text(WORDS)
+    (tmp_path / "loans.yaml").write_text(reviewed_spec().replace(PLAIN, f"{ASKS}\n{TERMS}"))
+    write_loans(tmp_path / "loans.csv")
+    onward.train(tmp_path / "loans.csv", tmp_path / "loans.yaml", tmp_path / "model", estimator="logistic_regression")
+    flags = ["--spec", str(tmp_path / "loans.yaml"), "--state-dir", str(tmp_path / "state"), "--no-web"]
+    with (
+        EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 2)) as broker,
+        WorkerProcess(BrokerSettings(brokers=(broker.bootstrap,)), flags, tmp_path / "worker.log"),
+    ):
+        time_ms, today = time.time_ns() // 1_000_000, datetime.now(UTC).date().isoformat()
+        event = Application("loans", "ada", {"income": 35, "debts": 6, "region": "north"})
+        with EventWriter(broker.options()) as writer:
+            headers = cloud_event_headers("a", "test", ce_type(event), time_ms)
+            writer.send(TOPICS.applications, msgspec.json.encode(event), key=b"ada", headers=headers)
+        with serving(broker, tmp_path) as (people, office):
+            link = ["console", "link", "ada", "--program", "loans", "--state-dir", str(tmp_path / "console")]
+            assert await asyncio.to_thread(main, [*link, "--address", people]) == 0
+            path = capsys.readouterr().out.strip()
+            jar = aiohttp.CookieJar(unsafe=True, treat_as_secure_origin=URL(people))
+            async with aiohttp.ClientSession(cookie_jar=jar) as session:
+                await page_with(session, path, "has an answer for you")
+                await posted(session, path)
+                page = await page_with(session, f"{people}/you", "Question 1")
+                for number in ("1", "2"):
+                    assert field(page, "question") == number
+                    page = await posted(session, f"{people}/you/answer", question=number, option="1")
+                assert "What you can do now" in page
+                page = await posted(session, f"{people}/you/answer", once=field(page, "once"), option="1")
+                assert "You chose this way" in page
+                page = await posted(session, f"{office}/cases", q="ada", program="")
+                assert "Answered question 1: plan 1" in page
+                key = re.search(r"/cases/([\w-]+)/outcome", page)
+                assert key
+                given = {"result": "improved", "on": today, "option": "1"}
+                await posted(session, f"{office}/cases/{key[1]}/outcome", once=field(page, "once"), **given)
+                await page_with(session, f"{office}/cases/{key[1]}", "Counted as improved")
+                async with session.get(f"{office}/cases/{key[1]}.json") as response:
+                    told = await response.json()
+                await page_with(session, f"{people}/you", "Thank you for telling us how it went.")
+        show = ["show", "ada", "--program", "loans", "--brokers", broker.bootstrap, "--json"]
+        assert await asyncio.to_thread(main, show) == 0
+        [shown] = json.loads(capsys.readouterr().out)["programs"]
+        answers = read_events(broker, TOPICS.answers, 3)
+    assert told == shown
+    assert [(answer.get("question"), answer["option"]) for answer in answers] == [(1, "1"), (2, "1"), (None, "1")]
+    letter = ["console", "letter", "ada", "--program", "loans", "--state-dir", str(tmp_path / "console")]
+    assert main([*letter, "--spec", str(tmp_path / "loans.yaml")]) == 0
+    assert "Thank you for telling us how it went." in capsys.readouterr().out
