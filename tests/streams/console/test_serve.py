@@ -1,4 +1,4 @@
-"""The console beside a worker over real sockets: from a link to ways, a choice and an outcome, each once on its topic."""
+"""The console beside a worker over real sockets: from a link to a choice and an outcome, each once on its topic."""
 
 from __future__ import annotations
 
