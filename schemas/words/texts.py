@@ -232,6 +232,11 @@ class LanguageTexts:
             move = self._sentences["change.to"].format(to=self.value(change.feature, to))
         return self._sentences[FOLLOWS].format(name=self._words[change.feature].name, move=move)
 
+    def times(self, name: str) -> float:
+        """By how much the numbers of a feature are larger, as people read them."""
+        words = self._words.get(name)
+        return words.value.times if words and words.value else 1.0
+
     def name_and_value(self, name: str, value: Value) -> tuple[str, str]:
         """A feature and a value of it, also of one that has no words: its name is made readable."""
         if name in self._words:

@@ -5,6 +5,7 @@ References of people are posted, and addresses name a case by its handle: no log
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,10 @@ from typing import Any, Final
 from aiohttp import web
 from yarl import URL
 
-from ...schemas.events import Application, Outcome, Recourse, Value
+from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Value
 from ...schemas.headers import parse_time
+from ...schemas.words.texts import LanguageTexts
+from ..errors import OnwardError
 from ..printed_json import json_text
 from ..replay.happenings import Happening
 from ..replay.shown import shown_program
@@ -26,10 +29,12 @@ from .looks import Looks
 from .outbox import Outbox
 from .pages import Pages
 from .person import person_page
+from .programmes import Programmes, page_of
 from .programs import ConsoleProgram
 from .standing import QUEUES, Queue
 from .story import Pending, day, say, story, way_line
 from .web import html, make_site, see_other
+from .whatif import LimitError, Limits, read_limit, ways_within
 from .who import Gate, User
 
 LINK_DAYS = 90
@@ -41,7 +46,8 @@ TITLES: Final[Mapping[Queue, str]] = {
     "declined": "cannot use their ways",
 }
 RESULTS = ("improved", "not_improved", "unseen")
-DAY_MS = 86_400_000
+MOST = "most-"
+"""How the names of fields begin that hold the limit of a feature."""
 
 
 class Office:
@@ -69,6 +75,7 @@ class Office:
         looks: Looks,
         programs: Mapping[str, ConsoleProgram],
         pages: Pages,
+        figures: Programmes,
         gate: Gate,
         read_up_to: Callable[[], str],
         wake: Callable[[], None],
@@ -77,7 +84,7 @@ class Office:
     ) -> None:
         self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
         self._programs, self._pages, self._gate, self._read_up_to = programs, pages, gate, read_up_to
-        self._wake, self._people_at, self._now = wake, people_at, now
+        self._figures, self._wake, self._people_at, self._now = figures, wake, people_at, now
 
     def site(self, address: URL | None = None) -> web.Application:
         """The web application."""
@@ -88,7 +95,12 @@ class Office:
         routes.get("/cases/{key}.json")(self._json)
         routes.get("/cases/{key}")(self._show)
         routes.get("/cases/{key}/person")(self._person)
+        routes.get("/cases/{key}/whatif")(self._ask_what_if)
+        routes.post("/cases/{key}/whatif")(self._what_if)
         routes.post("/cases/{key}/outcome")(self._outcome)
+        routes.get("/programmes")(self._programmes)
+        routes.get("/programmes/{name}.json")(self._programme_json)
+        routes.get("/programmes/{name}")(self._programme)
         routes.post("/cases/{key}/link")(self._link)
         routes.post("/cases/{key}/reveal")(self._reveal)
         return make_site(routes, self._error_page, address)
@@ -179,6 +191,54 @@ class Office:
         page = person_page([*case.happenings, *self._unread(case)], words)
         return html(self._pages.person(page, words, reference=case.application, today_ms=self._now_ms()))
 
+    async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        return self._asked_what_if(user, case, Limits(), {})
+
+    async def _what_if(self, request: web.Request) -> web.StreamResponse:
+        user, case = await self._case(request)
+        form = await request.post()
+        written = {name.removeprefix(MOST): str(text) for name, text in form.items() if name.startswith(MOST)}
+        self._looks.note(case.handle, user.name, "asked what if")
+        program = self._programs[case.program]
+        texts = program.in_language([]).texts
+        try:
+            most = {name: read_limit(text, texts.times(name)) for name, text in written.items()}
+        except LimitError as error:
+            return self._asked_what_if(user, case, Limits(), written, {"title": str(error), "ways": ()})
+        limits = Limits(
+            frozenset(map(str, form.getall("fixed", []))),
+            {name: value for name, value in most.items() if value is not None},
+        )
+        try:
+            answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits)
+        except OnwardError as error:
+            return self._asked_what_if(user, case, limits, written, {"title": str(error), "ways": ()})
+        return self._asked_what_if(user, case, limits, written, _result(answer, texts))
+
+    def _asked_what_if(
+        self, user: User, case: Case, limits: Limits, written: Mapping[str, str], result: Any = None
+    ) -> web.StreamResponse:
+        program = self._programs[case.program]
+        texts, given = program.in_language([]).texts, _told_features(case)
+        rows = []
+        for feature in program.spec.features:
+            value = given.get(feature.name)
+            if feature.may_change and value is not None:
+                name, text = texts.name_and_value(feature.name, value)
+                rows.append(
+                    {
+                        "feature": feature.name,
+                        "name": name,
+                        "value": "hidden" if feature.pii else text,
+                        "number": feature.bounds is not None,
+                        "fixed": feature.name in limits.fixed,
+                        "most": written.get(feature.name, ""),
+                    }
+                )
+        names = {"key": case.handle, "application": case.application}
+        return self._html("whatif.html", user, title="What if?", tab="", rows=rows, result=result, **names)
+
     async def _outcome(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
         form = await request.post()
@@ -252,6 +312,42 @@ class Office:
             looked=[_looked(look) for look in self._looks.of_case(case.handle)],
         )
 
+    # --- programmes -------------------------------------------------------------------------------------------------
+
+    async def _programmes(self, request: web.Request) -> web.StreamResponse:
+        user = await self._gate.user(request)
+        names = [name for name in self._programs if user.may("owner", name)]
+        if not names:
+            raise web.HTTPNotFound
+        return see_other(f"/programmes/{names[0]}")
+
+    async def _programme(self, request: web.Request) -> web.StreamResponse:
+        user, program = await self._owned(request)
+        figures = await asyncio.to_thread(self._figures.figures, program.spec)
+        others = [name for name in self._programs if user.may("owner", name) and name != program.name]
+        return self._html(
+            "programme.html",
+            user,
+            title=program.name,
+            tab="programmes",
+            program=program.in_language([]).words.program.name,
+            others=others,
+            **page_of(figures),
+        )
+
+    async def _programme_json(self, request: web.Request) -> web.StreamResponse:
+        _, program = await self._owned(request)
+        figures = await asyncio.to_thread(self._figures.figures, program.spec)
+        return web.Response(text=json_text(figures), content_type="application/json")
+
+    async def _owned(self, request: web.Request) -> tuple[User, ConsoleProgram]:
+        """Who asks, and the programme; one 404 where it is not theirs, or not there."""
+        user = await self._gate.user(request)
+        program = self._programs.get(request.match_info["name"])
+        if program is None or not user.may("owner", program.name):
+            raise web.HTTPNotFound
+        return user, program
+
     async def _case(self, request: web.Request) -> tuple[User, Case]:
         """Who asks, and the case; one 404 where it is not theirs, or not there."""
         user = await self._gate.user(request)
@@ -275,6 +371,26 @@ class Office:
     def _error_page(self, _: web.Request, status: int) -> web.StreamResponse:
         text = {401: "Sign in first.", 403: "This form was not sent from here.", 404: "This page is not here."}
         return web.Response(status=status, text=f"{text.get(status, 'This cannot be done.')}\n")
+
+
+def _told_features(case: Case) -> Mapping[str, Value | None]:
+    """What the person told in their latest application."""
+    told = [one.event for one in case.happenings if isinstance(one.event, Application) and not one.refused]
+    return told[-1].features if told else {}
+
+
+def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts) -> Mapping[str, Any]:
+    """An answer to a what-if, as the page shows it."""
+    if answer is None:
+        return {"title": "The model says yes to them as they are", "ways": ()}
+    if isinstance(answer, NoRecourse):
+        return {"title": f"No way within these limits: {answer.detail}", "ways": ()}
+    ways = []
+    for option in answer.options:
+        changes = [texts.told(change) for change in option.changes]
+        told = [{"name": change.name, "now": change.now or "", "to": change.to} for change in changes]
+        ways.append({"which": f"Way {option.id}", "heading": texts.heading(option.changes), "changes": told})
+    return {"title": "Within these limits", "ways": ways}
 
 
 def _recourse_of(case: Case) -> tuple[int, Recourse] | None:
@@ -320,8 +436,7 @@ def _features(
     case: Case, program: ConsoleProgram, in_words: Callable[[str, Value], tuple[str, str]], *, is_revealed: bool
 ) -> Any:
     """What the person told, feature by feature: name, value, and whether it is hidden."""
-    told = [one.event for one in case.happenings if isinstance(one.event, Application) and not one.refused]
-    given = told[-1].features if told else {}
+    given = _told_features(case)
     for feature in program.spec.features:
         value = given.get(feature.name)
         if value is not None:

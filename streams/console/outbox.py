@@ -68,7 +68,7 @@ class Outbox:
         told = []
         for row in rows:
             event = kinds[row.kind].decode(row.body)
-            topic = self._topics.of(kinds[row.kind])
+            topic = self._topics.topic_of(kinds[row.kind])
             told.append(Happening(row.time_ms, row.kind, topic, -1, row.number, row.event_id, event.program, event))
         return told
 
@@ -92,7 +92,7 @@ class Outbox:
         for row in rows:
             kind = kinds[row.kind]
             headers = cloud_event_headers(row.event_id, SOURCE, kind.ce_type, row.time_ms)
-            writer.send(self._topics.of(kind), row.body, key=row.key.encode(), headers=headers)
+            writer.send(self._topics.topic_of(kind), row.body, key=row.key.encode(), headers=headers)
         if rows:
             writer.flush()
             with ledger_errors(self._path):

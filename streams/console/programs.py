@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
-from ...schemas.spec import ProgramSpec
 from ...schemas.specfile import LoadedSpec
 from ...schemas.words.languages import first_language
 from ..errors import UsageError
@@ -16,7 +15,7 @@ class ConsoleProgram:
     """A program with whole words. Raise ``UsageError``, with all that they lack, where they are not."""
 
     def __init__(self, loaded: LoadedSpec) -> None:
-        self.spec: ProgramSpec = loaded.spec
+        self.loaded, self.spec = loaded, loaded.spec
         lacks = list(lacks_of_pages(self.spec))
         if lacks:
             raise UsageError("\n".join(f"{loaded.path}: {lack}" for lack in lacks))

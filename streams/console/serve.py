@@ -27,6 +27,7 @@ from .looks import Looks
 from .office import Office
 from .outbox import Outbox
 from .pages import Pages
+from .programmes import Programmes
 from .programs import ConsoleProgram
 from .story import minute
 from .who import Gate
@@ -74,7 +75,8 @@ async def serve_console(
         applicants = Applicants(*parts, sender.wake.set, sites.address).site()
         port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port"))
         people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
-        office = Office(*parts, gate, lambda: _read_up_to(follower), sender.wake.set, people_at).site()
+        figures = Programmes(state_dir)
+        office = Office(*parts, figures, gate, lambda: _read_up_to(follower), sender.wake.set, people_at).site()
         _add_health(office, follower)
         office_port = await stack.enter_async_context(
             serve(office, sites.office_host, sites.office_port, "--office-port")

@@ -49,6 +49,7 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
     picked: str = ""
     closed_ms: int = NEVER
     fate: str = ""
+    improved: bool = False
     promise_ms: int = NEVER
     promise: str = ""
 
@@ -121,7 +122,7 @@ def _answered(standing: Standing, time_ms: int, event: Answer) -> bool:
 
 def _ended(standing: Standing, time_ms: int, event: Reward) -> bool:
     if event.fate in CLOSED and time_ms >= standing.closed_ms:
-        standing.closed_ms, standing.fate = time_ms, event.fate
+        standing.closed_ms, standing.fate, standing.improved = time_ms, event.fate, bool(event.reward)
     return event.fate in CLOSED
 
 

@@ -20,10 +20,12 @@ from yarl import URL
 from onward.schemas.events import Outcome
 from onward.streams.console.office import Office
 from onward.streams.console.pages import Pages
+from onward.streams.console.programmes import FEWEST, Programmes, Share, _without_hidden
+from onward.streams.console.whatif import Limits
 from onward.streams.console.who import Gate, OpenGate, TokenGate
 from onward.streams.replay.history import History, state_of
 from onward.testing.pipeline import START_MS
-from onward.testing.tape import POOR, RICH, TIMED, Tape, tape
+from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 from onward.tests.streams.console.sites import KEYS, Console, console, posted, text_of, visiting
 
 NAME = 'A/17 "<b>'
@@ -48,7 +50,16 @@ def site(story: Tape, tmp_path: Path):
 
 
 def office(site: Console, gate: Gate | None = None) -> web.Application:
-    parts = site.cases, site.outbox, site.links, site.looks, site.programs, Pages(), gate or OpenGate()
+    parts = (
+        site.cases,
+        site.outbox,
+        site.links,
+        site.looks,
+        site.programs,
+        Pages(),
+        Programmes(site.folder),
+        gate or OpenGate(),
+    )
     return Office(*parts, lambda: "now", site._wake, URL("https://pages.example"), lambda: site.clock).site()
 
 
@@ -173,3 +184,57 @@ async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monk
         ]:
             assert (await text_of(client, f"/cases/{key()}", headers=headers))[0] == status
     assert [look.who for look in site.looks.of_case(key())] == ["kim"]
+
+
+async def test_what_if_is_asked_within_limits_and_keeps_nothing(site: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(loaded: object, features: dict[str, Any], limits: Limits) -> None:
+        asked.append((features, limits))
+
+    monkeypatch.setattr("onward.streams.console.office.ways_within", answer)
+    async with visiting(office(site)) as client:
+        path = f"/cases/{key()}/whatif"
+        assert "goes no farther than" in (await text_of(client, path))[1]
+        form = {"fixed": "debts", "most-income": "30 000 €"}
+        status, page = await posted(client, path, form)
+        assert (status, "The model says yes to them as they are" in page) == (200, True)
+        assert "has a dot" in (await posted(client, path, {"most-income": "30.000"}))[1]
+    assert asked == [(POOR, Limits(frozenset({"debts"}), {"income": 30.0}))]
+    assert site.outbox.waiting()[0] == 0
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Tape:
+    """Forty people, of whom ten are approved and ten improve."""
+    story = tape(tmp_path, decisions="external", **TIMED)
+    for number in range(2 * FEWEST):
+        story.applies(f"p{number}", number, RICH if number % 4 == 0 else POOR)
+        story.decides(f"p{number}", number + 1, approved=number % 4 == 0)
+        if number % 4:
+            story.outcome(f"p{number}", MINUTE_MS + number, "improved" if number % 4 == 1 else "not_improved")
+    story.fold()
+    return story
+
+
+async def test_a_programme_is_counted_and_small_groups_are_hidden(many: Tape, tmp_path: Path) -> None:
+    with console(many, tmp_path / "console") as site:
+        program = site.programs["loan"]
+        audited = tuple(replace(feature, audit=feature.name == "region") for feature in program.spec.features)
+        program.spec = replace(program.spec, features=audited)
+        async with visiting(office(site)) as client:
+            _, text = await text_of(client, "/programmes/loan.json")
+            status, page = await text_of(client, "/programmes/loan")
+            assert (await text_of(client, "/programmes/another"))[0] == 404
+    figures = json.loads(text)
+    assert (figures["applications"], figures["approved"], figures["rejected"]) == (40, 10, 30)
+    assert figures["told"] == {"part": 30, "whole": 30}
+    assert figures["improved"] == {"part": 10, "whole": 30}
+    assert figures["groups"]["region"]["north"] == [{"part": 30, "whole": 30}, {"part": 10, "whole": 30}]
+    assert (status, "10 of 30" in page) == (200, True)
+
+
+def test_a_hidden_group_cannot_be_computed_from_the_others() -> None:
+    few, some, many = Share(None, None), Share(5, 25), Share(9, 90)
+    shown = dict(_without_hidden({"a": (few, many), "b": (some, many), "c": (many, many)}))
+    assert shown == {"a": (few, many), "b": (few, many), "c": (many, many)}
