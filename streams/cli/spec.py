@@ -97,6 +97,9 @@ class ReviewSettings(FlagSettings):
     spec: CliPositionalArg[Path] = Field(description="Program spec (YAML) whose model is trained.")
     data: Csv = Field(description="Data with the features and the label.")
     people: int = Field(PEOPLE, description="Rejected people to answer.")
+    output: Annotated[Path | None, Metavar("FILE")] = Field(
+        None, description="New HTML file of the review too, for the pull request that changes the spec."
+    )
     as_json: bool = Field(False, validation_alias="json", description="Print one JSON object.")
 
 
@@ -122,7 +125,7 @@ def _draft(args: Sequence[str]) -> int:
 
 def _review(args: Sequence[str]) -> int:
     settings = parse_settings(ReviewSettings, "onward spec review", "Review what people would be told.", args)
-    return review(settings.spec, settings.data, settings.people, as_json=settings.as_json)
+    return review(settings.spec, settings.data, settings.people, settings.output, as_json=settings.as_json)
 
 
 def check(paths: Sequence[Path], *, asks: bool = True) -> int:
@@ -245,8 +248,10 @@ def draft(
     return 0
 
 
-def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False) -> int:
+def review(spec: Path, csv: Path, people: int = PEOPLE, output: Path | None = None, *, as_json: bool = False) -> int:
     """Print what rejected people of a data file would be told, and what is suspicious about it; nobody is told.
+
+    The same is written to ``output``, as a page that stands alone.
 
     Returns 0 whatever is found. Raises ``SpecError``, ``TableError`` or ``ModelError`` where something cannot be used.
     """
@@ -261,6 +266,11 @@ def review(spec: Path, csv: Path, people: int = PEOPLE, *, as_json: bool = False
     remind_of_effects(spec)
     found = reviewed(assemble(loaded), csv, people=people, spec_file=loaded.path, progress=LineProgress())
     print_review(found, csv, as_json=as_json)
+    if output is not None:
+        from ..console.pages import Pages
+
+        with writing(output, "the review "):
+            output.write_text(Pages().review(found, loaded.spec, loaded.sha256), encoding="utf-8")
     return 0
 
 

@@ -15,7 +15,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
+from ...schemas.spec import Feature, ProgramSpec
+from ...schemas.words.names import readable
 from ...schemas.words.sentences import page_sentences
+from ..review.report import FeatureUse, Review
 from .page_words import PageWords
 from .person import PersonPage
 
@@ -101,6 +104,21 @@ class Pages:
             **given,
         )
 
+    def review(self, review: Review, spec: ProgramSpec, sha256: str) -> str:
+        """A review of a spec as one file, for the pull request that changes it."""
+        uses = {use.feature: use for use in review.features}
+        rows = [_reviewed(feature, uses.get(feature.name)) for feature in spec.features if feature.may_change]
+        return self._render(
+            "review.html",
+            css=self.css,
+            program=spec.program,
+            sha256=sha256,
+            review=review,
+            told=review.people - sum(review.none.values()),
+            features=sorted(rows, key=lambda row: -row["people"]),
+            fixed=[feature.name for feature in spec.features if not feature.may_change],
+        )
+
     def _render(self, template: str, **given: Any) -> str:
         return self._environment.get_template(template).render(simulated=self._is_simulated, **given)
 
@@ -111,3 +129,11 @@ def _spoken(words: PageWords) -> Mapping[str, Any]:
         return Markup(escape(words.sentences[sentence])).format(to=Markup("<strong>{}</strong>").format(to), **given)
 
     return {"language": words.tag, "direction": words.direction, "say": words.say, "say_with": say_with}
+
+
+def _reviewed(feature: Feature, use: FeatureUse | None) -> Mapping[str, Any]:
+    """What people may be told to change of a feature, and how many are."""
+    use = use or FeatureUse(feature.name, 0, 0, 0)
+    most = "" if feature.max_change is None else str(feature.max_change)
+    counts = {"people": use.people, "up": use.up, "down": use.down, "only": use.only_way}
+    return {"name": feature.name, "called": readable(feature.name), "may": feature.mutable, "most": most, **counts}

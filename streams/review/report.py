@@ -16,7 +16,7 @@ class FeatureUse(Struct, frozen=True):
 
     ``options`` change it, which ``people`` have; for ``only_way`` people every option does. ``median`` and ``most`` are
     how far its numbers move, in its ``unit``, or by how many levels; None for categories. ``example`` is the most
-    frequent change of a feature that has no numbers.
+    frequent change of a feature that has no numbers. ``up`` and ``down`` are in how many options it goes there.
     """
 
     feature: str
@@ -27,14 +27,20 @@ class FeatureUse(Struct, frozen=True):
     most: float | None = None
     unit: str | None = None
     example: str | None = None
+    up: int = 0
+    down: int = 0
 
 
 class Example(Struct, frozen=True):
-    """What one person would read: a text for each option, or the one that says why there is none."""
+    """What one person would read: a text for each option, or the one that says why there is none.
+
+    ``features`` are what the data say of them, feature and value as people read them, without personal data.
+    """
 
     person: str
     texts: tuple[str, ...]
     is_none: bool = False
+    features: tuple[tuple[str, str], ...] = ()
 
 
 class Place(Struct, frozen=True):

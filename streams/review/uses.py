@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ...schemas.events import NoRecourse, Option, Recourse
 from ...schemas.spec import Feature
 from ...schemas.words.languages import ENGLISH, first_language
-from ...schemas.words.texts import Texts, guessed
+from ...schemas.words.texts import LanguageTexts, Texts, guessed
 from .evidence import Evidence, ToldChange
 from .report import Example, FeatureUse
 
@@ -43,7 +43,8 @@ def _use(feature: Feature, changes: Sequence[ToldChange], only_way: int) -> Feat
         return FeatureUse(feature.name, len(changes), people, only_way, example=f"{now} -> {to}")
     distances = [change.distance(feature) for change in changes]
     median, most = float(np.median(distances)), max(distances, key=abs)
-    return FeatureUse(feature.name, len(changes), people, only_way, median, most, feature.unit)
+    up, down = sum(distance > 0 for distance in distances), sum(distance < 0 for distance in distances)
+    return FeatureUse(feature.name, len(changes), people, only_way, median, most, feature.unit, up=up, down=down)
 
 
 def examples(evidence: Evidence) -> Iterator[Example]:
@@ -59,8 +60,12 @@ def examples(evidence: Evidence) -> Iterator[Example]:
     served = [answer for answer in evidence.answers if isinstance(answer, Recourse)]
     none = _spread(evidence.no_recourses, 1 if served else EXAMPLES)
     chosen: list[Recourse | NoRecourse] = [*_spread(served, EXAMPLES - len(none)), *none]
+    names = LanguageTexts(language, (spec.words or {})[language], spec)
+    shown = [feature.name for feature in spec.features if not feature.pii]
     for answer in chosen:
-        yield _example(answer, texts, language)
+        person = evidence.people[answer.application]
+        told = [names.name_and_value(name, value) for name in shown if (value := person.get(name)) is not None]
+        yield replace(_example(answer, texts, language), features=tuple(told))
 
 
 def _spread(answers: Sequence[Answer], most: int) -> list[Answer]:
