@@ -74,11 +74,13 @@ CREATE TABLE revoked (handle TEXT PRIMARY KEY, before INTEGER NOT NULL) WITHOUT 
 class _KnownCase:
     """A case while its events are read."""
 
-    __slots__ = ("applicant", "application", "id", "is_changed", "standing")
+    __slots__ = ("applicant", "application", "handle", "id", "standing")
 
-    def __init__(self, id: int, application: str | None, applicant: str | None, standing: Standing) -> None:
-        self.id, self.application, self.applicant = id, application, applicant
-        self.standing, self.is_changed = standing, False
+    def __init__(
+        self, id: int, handle: str, application: str | None, applicant: str | None, standing: Standing
+    ) -> None:
+        self.id, self.handle, self.application, self.applicant = id, handle, application, applicant
+        self.standing = standing
 
 
 _encode = msgspec.json.Encoder().encode
@@ -140,7 +142,10 @@ class CaseStore:
             self._next[partition] = following
             self._deduplicator.go_on(partition, HighWaterMark(OutputPosition(*position), generation))
         self._reader = HappeningReader(self._topics, self._deduplicator)
-        self._cases: dict[str, _KnownCase] = {}
+        self._cases: dict[tuple[str, str], _KnownCase] = {}
+        self._changed: dict[int, _KnownCase] = {}
+        self._new: list[tuple[Any, ...]] = []
+        [(self._last_id,)] = self._db.execute("SELECT coalesce(max(id), 0) FROM cases").fetchall()
 
     def close(self) -> None:
         """Close the file."""
@@ -209,15 +214,16 @@ class CaseStore:
         place = found.place or (None, None)
         applicant = getattr(event, "applicant", None)
         for name in names:
-            handle = self._keys.handle(program, name)
-            case, is_own = self._case(handle, program), name == application
+            case, is_own = self._case(program, name), name == application
             known = applicant if is_own and isinstance(applicant, str) else case.applicant
-            if self._erased and self._was_erased(handle, program, known, found):
+            if self._erased and self._was_erased(case.handle, program, known, found):
                 continue
-            if (case.application, case.applicant) != (name, known):
-                case.application, case.applicant, case.is_changed = name, known, True
+            is_changed = (case.application, case.applicant) != (name, known)
+            case.application, case.applicant = name, known
             if is_own:
-                case.is_changed |= case.standing.take(happening.time_ms, event)
+                is_changed |= case.standing.take(happening.time_ms, event)
+            if is_changed:
+                self._changed[case.id] = case
             yield (
                 case.id,
                 *(happening.topic, happening.partition, happening.offset),
@@ -225,25 +231,24 @@ class CaseStore:
                 *(found.journal, *place, found.until_ms, _encode(event)),
             )
 
-    def _case(self, handle: str, program: str) -> _KnownCase:
-        """The case of a handle, made without a name where it is new."""
-        case = self._cases.get(handle)
+    def _case(self, program: str, name: str) -> _KnownCase:
+        """The case of an application, made without a name where it is new."""
+        case = self._cases.get((program, name))
         if case is None:
             if len(self._cases) >= MOST_CASES_KEPT:
                 self._write_cases()
                 self._cases.clear()
+            handle = self._keys.handle(program, name)
             row = self._db.execute(
                 "SELECT id, application, applicant, standing FROM cases WHERE handle = ?", (handle,)
             ).fetchone()
             if row is None:
-                cursor = self._db.execute(
-                    "INSERT INTO cases (handle, program, standing) VALUES (?, ?, ?)",
-                    (handle, program, _pack(Standing())),
-                )
-                case = _KnownCase(cursor.lastrowid or 0, None, None, Standing())
+                self._last_id += 1
+                case = _KnownCase(self._last_id, handle, None, None, Standing())
+                self._new.append((case.id, handle, program, _pack(case.standing)))
             else:
-                case = _KnownCase(row[0], row[1], row[2], _unpack(row[3]))
-            self._cases[handle] = case
+                case = _KnownCase(row[0], handle, row[1], row[2], _unpack(row[3]))
+            self._cases[program, name] = case
         return case
 
     def _write(self, rows: list[tuple[Any, ...]], letters: list[tuple[Any, ...]]) -> None:
@@ -253,7 +258,9 @@ class CaseStore:
         letters.clear()
 
     def _write_cases(self) -> None:
-        changed = [case for case in self._cases.values() if case.is_changed]
+        self._db.executemany("INSERT INTO cases (id, handle, program, standing) VALUES (?, ?, ?, ?)", self._new)
+        self._new.clear()
+        changed = self._changed.values()
         self._db.executemany(
             "UPDATE cases SET application = ?, applicant = ?, standing = ?, queue = ?, due_ms = ? WHERE id = ?",
             [
@@ -264,8 +271,7 @@ class CaseStore:
                 for case in changed
             ],
         )
-        for case in changed:
-            case.is_changed = False
+        self._changed.clear()
 
     def _erase(self, found: FoundHappening, erasure: Erasure) -> None:
         """Delete what was before an erasure of its person, and know it again when it comes later."""

@@ -47,12 +47,17 @@ class EventDecoder:
 
     def read(self, record: Record) -> DecodedEvent | None:
         """The event; None for a record that is no event, for which the pipeline publishes a dead letter."""
+        found = self.read_with_attributes(record)
+        return None if found is None else DecodedEvent(found[0].id, found[1])
+
+    def read_with_attributes(self, record: Record) -> tuple[CloudEvent, Struct] | None:
+        """The same with the attributes of its headers."""
         attributes = read_headers(record.headers)
         if not isinstance(attributes, CloudEvent):
             return None
         try:
             of_topic = self._decoders[record.topic]
             decode = of_topic.get(attributes.type or "") or next(iter(of_topic.values()))
-            return DecodedEvent(attributes.id, decode(record.value or b""))
+            return attributes, decode(record.value or b"")
         except JSON_ERRORS:
             return None

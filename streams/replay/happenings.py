@@ -15,7 +15,6 @@ from typing import NamedTuple
 from msgspec import UNSET, Struct
 
 from ...schemas.events import DeadLetter, Erasure, RawErasure
-from ...schemas.headers import CloudEvent, read_headers
 from ...schemas.kinds import kinds
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
@@ -86,27 +85,28 @@ class HappeningReader:
     """
 
     def __init__(self, topics: Topics, deduplicator: Deduplicator | None = None) -> None:
-        self._topics = topics
+        self._journal, self._inputs = topics.journal, frozenset(topics.inputs)
+        self._letters, self._erasures = topics.dead_letters, topics.erasures
         self._decoder = EventDecoder(topics)
         self._deduplicator = deduplicator or Deduplicator()
 
     def read(self, record: Record, may_matter: MayMatter = _matters) -> Iterator[FoundHappening]:
         """The happenings of a record of any topic; what cannot matter may be left out."""
-        if record.topic == self._topics.journal:
+        if record.topic == self._journal:
             return self._journaled(record, may_matter)
-        if record.topic in self._topics.inputs:
+        if record.topic in self._inputs:
             return self._sent(record, may_matter)
         return self._published(record, may_matter)
 
     def _sent(self, record: Record, may_matter: MayMatter) -> Iterator[FoundHappening]:
         """An event of an input topic. One that is no event becomes a dead letter."""
-        if record.topic == self._topics.erasures or may_matter(record.value):
+        if record.topic == self._erasures or may_matter(record.value):
             for happening in self._decoded(record):
                 yield FoundHappening(happening._replace(was_read=False), until_ms=happening.time_ms)
 
     def _published(self, record: Record, may_matter: MayMatter) -> Iterator[FoundHappening]:
         """An event of an output topic, unless it is a repetition."""
-        is_letter = record.topic == self._topics.dead_letters
+        is_letter = record.topic == self._letters
         if self._deduplicator.classify(record) is Classification.NEW and (is_letter or may_matter(record.value)):
             place = self._deduplicator.mark(record.topic, record.partition).position
             for happening in self._decoded(record):
@@ -126,10 +126,11 @@ class HappeningReader:
 
     def _decoded(self, record: Record) -> Iterator[Happening]:
         """The event of a record, if it is one."""
-        decoded, attributes = self._decoder.read(record), read_headers(record.headers)
-        if decoded is not None and isinstance(attributes, CloudEvent):
+        found = self._decoder.read_with_attributes(record)
+        if found is not None:
+            attributes, event = found
             time_ms = record.timestamp_ms if attributes.time_ms is None else attributes.time_ms
-            yield _happening(time_ms, record, decoded.id, decoded.event)
+            yield _happening(time_ms, record, attributes.id, event)
 
 
 def refused_offsets(letter: DeadLetter) -> tuple[TopicPartition, int, int] | None:
@@ -145,9 +146,8 @@ def refused_offsets(letter: DeadLetter) -> tuple[TopicPartition, int, int] | Non
 
 def _happening(time_ms: int, record: Record, id: str, event: Struct) -> Happening:
     kind, program = kinds.by_struct[type(event)].name, _program(event)
-    if isinstance(event, DeadLetter):
-        record = record._replace(topic=event.topic, partition=event.partition, offset=event.offset)
-    return Happening(time_ms, kind, record.topic, record.partition, record.offset, id, program, event)
+    place = event if isinstance(event, DeadLetter) else record
+    return Happening(time_ms, kind, place.topic, place.partition, place.offset, id, program, event)
 
 
 def _public(entry: Entry) -> Struct | None:
