@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from msgspec import Raw, Struct
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
 from onward.environments.people import PACKAGED_SPECS
-from onward.schemas.events import Answer, Application, Change, Journaled, ModelDecision, Option, Recourse, Reward
+from onward.schemas.events import Answer, Application, Change, Journaled, ModelDecision, Option, Recourse, Reward, Value
 from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import kinds
 from onward.schemas.specfile import load_spec
@@ -52,7 +52,7 @@ EVENTS = 5
 """Of each case."""
 SAVE, OWE = Change("savings", 1700, 7200, "EUR"), Change("card_utilisation", 54, 24, "percent")
 EARN = Change("monthly_income", 2640, 3190, "EUR")
-FEATURES = {
+FEATURES: dict[str, Value | None] = {
     **{"age_band": "30_to_49", "dependants": "none", "education": "bachelor", "housing": "renting", "savings": 1700},
     **{"years_in_job": 7, "monthly_income": 2640, "monthly_debt_payments": 300, "card_utilisation": 54.5},
     **{"missed_payments_two_years": 1, "loan_amount": 9000, "loan_term": 48},
@@ -143,15 +143,15 @@ def _sent(number: int) -> Iterator[Struct]:
 
 
 def _published(number: int) -> Iterator[Struct]:
-    names = {"program": PROGRAM, "shard": 0, "application": f"a-{number}"}
-    model = {"model": "logistic-regression-f575ca0f14c7", "spec": "a" * 64, "model_sha256": "b" * 64}
+    names: dict[str, Any] = {"program": PROGRAM, "shard": 0, "application": f"a-{number}"}
+    model: dict[str, Any] = {"model": "logistic-regression-f575ca0f14c7", "spec": "a" * 64, "model_sha256": "b" * 64}
     yield ModelDecision(**names, **model, approved=False, applicant=f"person-{number}")
     text = {"en": "Save more: from €1,700 to €7,200. " * 2, "de": "Mehr sparen: von 1.700 € auf 7.200 €. " * 2}
     options = tuple(
         Option(str(place), changes, 0.2, 0.9, 1.0, str(place), text=text)
         for place, changes in enumerate(((SAVE, OWE), (EARN, OWE), (SAVE, EARN)), 1)
     )
-    answered = {**names, **model, "step": number, "policy": "residual", "policy_version": "c" * 16}
+    answered: dict[str, Any] = {**names, **model, "step": number, "policy": "residual", "policy_version": "c" * 16}
     yield Recourse(**answered, options=options, applicant=f"person-{number}", closes_at="2027-09-20T00:00:00.000Z")
     yield Reward(**names, fate="rewarded", reward=1.0, step=number, candidate="3", outcome=f"o-{number}", option="1")
 

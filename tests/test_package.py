@@ -44,7 +44,8 @@ def test_what_the_product_imports_is_what_it_requires() -> None:
     used = {canonicalize_name(names[module][0]) for module in imported() if module in names}
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    lines = [*project["dependencies"], *extras["onnx"], *extras["archive"]]
+    optional = [line for extra in ("onnx", "archive", "console") for line in extras[extra]]
+    lines = [*project["dependencies"], *optional]
     required = {canonicalize_name(Requirement(line).name) for line in lines}
     trained_with = {canonicalize_name(Requirement(line).name) for line in extras["rl"]}
     assert used - trained_with == required  # torch is there after `make test-rl` only

@@ -236,8 +236,16 @@ class Office:
                         "most": written.get(feature.name, ""),
                     }
                 )
-        names = {"key": case.handle, "application": case.application}
-        return self._html("whatif.html", user, title="What if?", tab="", rows=rows, result=result, **names)
+        return self._html(
+            "whatif.html",
+            user,
+            title="What if?",
+            tab="",
+            key=case.handle,
+            application=case.application,
+            rows=rows,
+            result=result,
+        )
 
     async def _outcome(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
