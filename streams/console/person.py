@@ -185,7 +185,9 @@ def person_page(happenings: Sequence[Happening], words: PageWords, *, is_working
     if told.is_approved:
         place = (words.say("approved.place"),) if told.has_place else ()
         return PersonPage("approved", words.say("approved.title"), (_applied(words, "approved.text"), *place))
-    if told.has_ended:
+    # A promise may outlast the time in which an outcome counts.
+    is_promised = any(option.status == "open" for option in told.ways.values())
+    if told.has_ended and (told.said_how_it_went or not is_promised):
         last = "ended.thanks" if told.said_how_it_went else "ended.text"
         return PersonPage("ended", words.say("ended.title"), (words.say(last),))
     answer = told.answer

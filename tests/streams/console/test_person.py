@@ -96,6 +96,7 @@ STATES: dict[str, tuple[str, list[Any]]] = {
     "none": ("none", [APPLIED, NoRecourse(**ANSWER, reason="out_of_reach", detail="We found none that is enough.")]),
     "again": ("again", [APPLIED, OPEN, PromiseChange(**CASE, status="superseded", options=("1", "2"), by="b")]),
     "ended": ("ended", [APPLIED, TWO, Reward(**CASE, fate="censored")]),
+    "promised longer": ("ways", [APPLIED, OPEN, Reward(**CASE, fate="censored")]),
     "thanks": ("ended", [APPLIED, TWO, Outcome("loan", "a", "improved", "1"), Reward(**CASE, fate="rewarded")]),
     "anew": ("waits", [APPLIED, TWO, Reward(**CASE, fate="censored"), APPLIED]),
 }
