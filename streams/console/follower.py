@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import BrokerError, one_line
+from ..errors import OnwardError, one_line
 from ..kafka.admin.offsets import partition_offsets
 from ..kafka.client import EventReader, EventWriter
 from ..kafka.options import KafkaOptions
@@ -42,13 +42,13 @@ class Follower:
         self.happenings = 0
 
     def run(self, stop: threading.Event) -> None:
-        """Read until ``stop``; what Kafka refuses is tried again."""
+        """Read until ``stop``; what Kafka refuses, or the disk, is tried again."""
         while not stop.is_set():
             try:
                 self._read(stop)
-            except BrokerError as error:
+            except OnwardError as error:  # Kafka may be away, or the disk full
                 if self.fault != one_line(error):
-                    log.warning("the topics cannot be read: %s; trying again", one_line(error))
+                    log.warning("the topics are not read: %s; trying again", one_line(error))
                 self.fault = one_line(error)
                 stop.wait(RETRY_SECONDS)
 
@@ -82,13 +82,13 @@ class Sender:
         self.wake = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
-        """Send until ``stop``; what Kafka does not take is sent again."""
+        """Send until ``stop``; what Kafka or the disk does not take is sent again."""
         outbox = Outbox(self._folder, self._topics)
         try:
             while not stop.is_set():
                 try:
                     self._send(outbox, stop)
-                except BrokerError as error:
+                except OnwardError as error:
                     log.warning("answers wait to be sent: %s", one_line(error))
                     stop.wait(RETRY_SECONDS)
         finally:

@@ -24,6 +24,7 @@ from .follower import Follower, Sender
 from .handles import keys_of
 from .links import Links
 from .looks import Looks
+from .metrics import ConsoleMetrics
 from .office import Office
 from .outbox import Outbox
 from .pages import Pages
@@ -72,11 +73,14 @@ async def serve_console(
         looks = stack.enter_context(closing(Looks(state_dir)))
         follower, sender = Follower(options, topics, store), Sender(options, topics, state_dir)
         parts = cases, outbox, Links(keys), looks, programs, Pages(is_simulated=is_simulated)
-        applicants = Applicants(*parts, sender.wake.set, sites.address).site()
+        metrics = ConsoleMetrics(lambda: follower.read_up_to_ms, outbox.waiting)
+        applicants = metrics.counted(Applicants(*parts, sender.wake.set, sites.address).site(), "applicants")
         port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port"))
         people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
         figures = Programmes(state_dir)
         office = Office(*parts, figures, gate, lambda: _read_up_to(follower), sender.wake.set, people_at).site()
+        metrics.counted(office, "office")
+        metrics.add_page(office)
         _add_health(office, follower)
         office_port = await stack.enter_async_context(
             serve(office, sites.office_host, sites.office_port, "--office-port")

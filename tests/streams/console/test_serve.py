@@ -128,6 +128,13 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
                 async with session.get(f"{office}/cases/{key[1]}.json") as response:
                     told = await response.json()
                 await page_with(session, f"{people}/you", "Thank you for telling us how it went.")
+                async with session.get(f"{people}/l/none") as response:
+                    assert response.status == 404
+                metrics = await page_with(session, f"{office}/metrics", "onward_console_refused_links_total")
+                assert "onward_console_refused_links_total 0.0" not in metrics
+                assert 'onward_console_requests_total{site="office",status="200"}' in metrics
+                assert "onward_console_outbox 0.0" in metrics
+                assert await page_with(session, f"{office}/healthz", "ok") == "ok\n"
         show = ["show", "ada", "--program", "loans", "--brokers", broker.bootstrap, "--json"]
         assert await asyncio.to_thread(main, show) == 0
         [shown] = json.loads(capsys.readouterr().out)["programs"]

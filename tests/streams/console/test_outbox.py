@@ -1,0 +1,111 @@
+"""What people send, while Kafka or the disk refuses it, and after a kill."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onward.schemas.events import Answer
+from onward.schemas.kinds import kinds
+from onward.streams.console.case_store import CaseStore
+from onward.streams.console.follower import Follower, Sender
+from onward.streams.console.handles import Keys
+from onward.streams.console.outbox import Outbox
+from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.kafka.options import KafkaOptions
+from onward.streams.topics import Topics
+
+TOPICS = Topics()
+
+
+class Writer:
+    """Takes records, and may not deliver them."""
+
+    def __init__(self, *, is_away: bool = False) -> None:
+        self.sent: list[tuple[str, dict[str, bytes]]] = []
+        self.is_away = is_away
+
+    def send(self, topic: str, value: bytes, *, key: bytes, headers: Any) -> None:
+        self.sent.append((topic, dict(headers)))
+
+    def flush(self) -> None:
+        if self.is_away:
+            raise BrokerError("Kafka is away")
+
+
+@pytest.fixture
+def outbox(tmp_path: Path):
+    CaseStore(tmp_path, TOPICS, Keys(["x"])).close()
+    made = Outbox(tmp_path, TOPICS)
+    yield made
+    made.close()
+
+
+def put(outbox: Outbox, name: str) -> bool:
+    return outbox.put(f"handle-{name}", Answer("loan", name, "1"), event_id=f"console/{name}", time_ms=1)
+
+
+def test_what_was_not_delivered_is_sent_again_under_its_own_id(outbox: Outbox) -> None:
+    assert [put(outbox, name) for name in ("a", "b", "a")] == [True, True, False]
+    away, back = Writer(is_away=True), Writer()
+    with pytest.raises(BrokerError):
+        outbox.send(away)  # type: ignore[arg-type]
+    assert outbox.waiting() == (2, 1)
+    assert outbox.send(back) == 2  # type: ignore[arg-type]
+    assert back.sent == away.sent
+    assert [headers["ce_id"] for _, headers in back.sent] == [b"console/a", b"console/b"]
+    assert {topic for topic, _ in back.sent} == {TOPICS.topic_of(kinds["answer"])}
+    assert outbox.send(back) == 0  # type: ignore[arg-type]
+    assert outbox.waiting() == (0, None)
+
+
+def test_a_form_is_on_the_disk_before_it_is_taken(outbox: Outbox, tmp_path: Path) -> None:
+    put(outbox, "a")
+    with sqlite3.connect(tmp_path / "console.sqlite") as other:
+        assert other.execute("SELECT count(*) FROM outbox").fetchone() == (1,)
+    other.close()
+    assert outbox._db.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_an_answer_of_before_a_kill_reaches_its_topic(tmp_path: Path) -> None:
+    CaseStore(tmp_path, TOPICS, Keys(["x"])).close()
+    kept = Outbox(tmp_path, TOPICS)
+    put(kept, "a")
+    kept.close()
+    names = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
+    with EmbeddedBroker(dict.fromkeys(names, 1)) as broker:
+        stop, sender = threading.Event(), Sender(broker.options(), TOPICS, tmp_path)
+        thread = threading.Thread(target=sender.run, args=(stop,))
+        thread.start()
+        with EventReader(broker.options(), [TOPICS.answers]) as reader:
+            found = []
+            while not found:
+                found = reader.poll(0.2)
+        stop.set()
+        sender.wake.set()
+        thread.join()
+    assert [dict(record.headers)["ce_id"] for record in found] == [b"console/a"]
+
+
+def test_a_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = CaseStore(tmp_path, TOPICS, Keys(["x"]))
+    stop, follower = threading.Event(), Follower(KafkaOptions(brokers=("127.0.0.1:1",)), TOPICS, store)
+    tried = []
+
+    def read(_: threading.Event) -> None:
+        tried.append(follower.fault)
+        if len(tried) == 2:
+            stop.set()
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(follower, "_read", read)
+    monkeypatch.setattr("onward.streams.console.follower.RETRY_SECONDS", 0.0)
+    follower.run(stop)
+    assert tried[1] == "the disk is full"
+    store.close()
