@@ -6,10 +6,10 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 from pydantic import Field
 from rich.console import Console
@@ -21,6 +21,7 @@ from ...environments.play.contract import SimulatedWorld
 from ...environments.play.driver import connect, drive, read_rest
 from ...environments.registry import kind_of, worlds_in_words
 from ...environments.rounds import ScorePoint
+from ...schemas.events import NoRecourse
 from ..errors import OnwardError
 from ..kafka import connection
 from ..kafka.admin.topics import create_topics
@@ -28,6 +29,7 @@ from ..kafka.client import EventReader
 from ..kafka.embedded import EmbeddedBroker
 from ..kafka.options import KafkaOptions
 from ..outputs.decoder import DecodedEvent, EventDecoder
+from ..programs.spec_check import load_program_spec
 from ..records import Record
 from ..settings import BrokerSettings, WorldSettings
 from ..settings.fields import Names
@@ -76,6 +78,9 @@ class DemoSettings(WorldSettings):
         None, description="HTML page to write; onward-demo.html when absent, none when absent with --json."
     )
     picture: Path | None = Field(None, description="SVG file to write the live screen to, as it is at the end.")
+    pages: bool = Field(
+        False, description="Go on when the run has ended: serve pages, print links for three people, until Ctrl-C."
+    )
     keep: Path | None = Field(None, description="New folder to keep programs, ledgers and the worker's log in.")
 
 
@@ -143,7 +148,7 @@ def demo(settings: DemoSettings) -> int:
         work = stack.enter_context(_work_folder(settings.keep))
         session = _Session(kind_of(settings)(settings, screen.note), work / "programs")
         kafka = stack.enter_context(_kafka(settings, screen))
-        _serve(session, kafka, work, screen)
+        _serve(session, kafka, work, screen, with_pages=settings.pages)
         session.world.end(work / STATE)
         advice = list(session.world.advice(session.specs, session.view().summary))
     facts = {
@@ -186,8 +191,12 @@ def _kafka(settings: DemoSettings, screen: Display) -> Iterator[_Kafka]:
         yield _Kafka(embedded, broker.options(), topics, flags)
 
 
-def _serve(session: _Session, kafka: _Kafka, work: Path, screen: Display) -> None:
-    """Run the whole simulation against the worker, and count the events on the topics."""
+def _serve(session: _Session, kafka: _Kafka, work: Path, screen: Display, *, with_pages: bool) -> None:
+    """Run the whole simulation against the worker, and count the events on the topics; then serve pages of them."""
+    if with_pages:
+        from ..console.programs import console_programs
+
+        console_programs(map(load_program_spec, session.specs.values()))  # refuses words that are not whole
     screen.note("starting the worker ...")
     flags = [
         *(flag for path in session.specs.values() for flag in ("--spec", str(path))),
@@ -224,8 +233,30 @@ def _serve(session: _Session, kafka: _Kafka, work: Path, screen: Display) -> Non
         except OnwardError:
             worker.check()
             raise
+        if with_pages:  # what follows is no part of the run
+            read_rest(client, session.count)
+            _serve_pages(session, kafka, work, screen)
         worker.stop()
-        read_rest(client, session.count)
+        if not with_pages:
+            read_rest(client, session.count)
+
+
+def _serve_pages(session: _Session, kafka: _Kafka, work: Path, screen: Display) -> None:
+    """Serve the pages of the run's people, and of one more, until Ctrl-C."""
+    from .process.demo_pages import links_to, one_more, served_pages, worth_a_look
+
+    recording = session.recording
+    shown = session.world.example_program(session.specs)
+    with served_pages(kafka.settings, session.specs.values(), work) as (people_at, office_at):
+        recourses = [answer for answer in recording.recourses if answer.program == shown]
+        none = [answer for answer in recording.events_of(NoRecourse) if answer.program == shown]
+        newcomer = one_more(kafka.options, kafka.topics, recourses)
+        people = [*([newcomer] if newcomer else []), *worth_a_look(recourses, none)]
+        for line in (*links_to(people, work, people_at), f"the office: {office_at}", "Ctrl-C ends it"):
+            screen.note(line)
+        with suppress(KeyboardInterrupt):
+            while True:
+                sleep(CHECK_SECONDS)
 
 
 def _await_worker(worker: WorkerProcess, kafka: _Kafka) -> None:

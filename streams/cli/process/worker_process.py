@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -29,12 +29,15 @@ class WorkerProcess:
         with WorkerProcess(settings, ["--spec", "a.yaml", "--state-dir", "state"], Path("worker.log")) as worker:
             worker.check()
 
-    Leaving the context stops it. The connection travels in the environment, where a process list does not show it.
+    Leaving the context stops it. With ``command`` it is another one of ours that serves until a signal. The
+    connection travels in the environment, where a process list does not show it.
     """
 
-    def __init__(self, settings: BrokerSettings, flags: Iterable[str], log: Path) -> None:
+    def __init__(
+        self, settings: BrokerSettings, flags: Iterable[str], log: Path, command: Sequence[str] = ("worker",)
+    ) -> None:
         self._log = log
-        self._command = [sys.executable, "-P", "-m", "onward", "worker", *flags]
+        self._command = [sys.executable, "-P", "-m", "onward", *command, *flags]
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("ONWARD_")}
         self._environment |= dict(_variables(settings))
         self._process: subprocess.Popen[bytes] | None = None
