@@ -21,7 +21,14 @@ from .method_parameters import method_parameters
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 SETTINGS = re.compile(r"<!-- (settings (\S+)\.(\w+)) -->")
-TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "yes or no", "Path": "path"}
+TYPES = {
+    "str": "text",
+    "int": "whole number",
+    "float": "number",
+    "bool": "yes or no",
+    "Path": "path",
+    "timedelta": "duration",
+}
 
 
 def pages() -> dict[Path, str]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -15,6 +16,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import CliPositionalArg, CliToggleFlag
 from yarl import URL
 
+from ..durations import milliseconds
 from ..errors import UsageError
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
@@ -53,6 +55,13 @@ class ServeSettings(BrokerSettings):
     office_port: int = Field(8091, ge=0, le=65_535, description="Port of the office's pages; 0 takes a free one.")
     address: str | None = Field(None, description="Where browsers see the applicants' pages, behind a proxy: a URL.")
     simulated: bool = Field(False, description="Say on each page that its people are made up.")
+    backup: str | None = Field(
+        None,
+        description="Where a copy of the file goes once a day: a folder, or an fsspec address. It holds the keys, too.",
+    )
+    keep: timedelta | None = Field(
+        None, gt=timedelta(0), description="How long cases are kept after their end, as in P400D; for ever when absent."
+    )
     auth_jwks: str | None = Field(None, description="Address of the keys (JWKS) of the proxy that signs users in.")
     auth_issuer: str | None = Field(None, description="Issuer that its tokens must name.")
     auth_audience: str | None = Field(None, description="Audience that its tokens must name.")
@@ -114,6 +123,7 @@ def _serve(args: Sequence[str]) -> int:
     settings = parse_settings(ServeSettings, "onward console serve", "Serve the pages until a signal ends it.", args)
     from ..console.programs import console_programs
     from ..console.serve import Sites, serve_console
+    from ..console.upkeep import Backup
     from ..console.who import OpenGate, TokenGate
 
     programs = console_programs([load_program_spec(path) for path in settings.spec])
@@ -136,6 +146,8 @@ def _serve(args: Sequence[str]) -> int:
         sites,
         gate,
         is_simulated=settings.simulated,
+        backup=None if settings.backup is None else Backup(settings.backup),
+        keep_ms=None if settings.keep is None else milliseconds(settings.keep),
         told=lambda people, office: print(f"applicants {people}\noffice {office}", flush=True),
     )
     asyncio.run(serving)

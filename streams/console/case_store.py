@@ -15,6 +15,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -107,7 +108,7 @@ class CaseStore:
     """
 
     def __init__(self, folder: Path, topics: Topics, keys: Keys) -> None:
-        self.path, self._topics, self._keys = folder / FILE, topics, keys
+        self.path, self._topics, self._keys, self._lock = folder / FILE, topics, keys, Lock()
         with ledger_errors(self.path):
             make_private(folder)
             make_private_file(self.path)
@@ -160,7 +161,7 @@ class CaseStore:
 
         Records that were read before change nothing.
         """
-        with ledger_errors(self.path):
+        with self._lock, ledger_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 count = self._fold(records)
@@ -310,6 +311,33 @@ class CaseStore:
                 "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?",
                 (case_id,),
             )
+
+    def forget_ended(self, before_ms: int) -> int:
+        """Delete events and names of cases that wait for nothing and had their last event before then; count them.
+
+        Where they stood stays, so that figures go on counting them.
+        """
+        with self._lock, ledger_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                rows = self._db.execute(
+                    "SELECT id, handle, standing FROM cases WHERE application IS NOT NULL AND queue IS NULL"
+                ).fetchall()
+                ended = [(id, handle) for id, handle, body in rows if _unpack(body).last_ms < before_ms]
+                self._db.executemany("DELETE FROM happenings WHERE case_id = ?", [(id,) for id, _ in ended])
+                for table in ("outbox", "looks", "revoked"):
+                    self._db.executemany(f"DELETE FROM {table} WHERE handle = ?", [(handle,) for _, handle in ended])
+                self._db.executemany(
+                    "UPDATE cases SET application = NULL, applicant = NULL WHERE id = ?", [(id,) for id, _ in ended]
+                )
+                self._db.execute("DELETE FROM letters WHERE time_ms < ?", (before_ms,))
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._cases.clear()
+        return len(ended)
 
     def _was_erased(self, handle: str, program: str, applicant: str | None, found: FoundHappening) -> bool:
         """Whether a happening was before an erasure of its person."""

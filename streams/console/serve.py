@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -31,7 +32,10 @@ from .pages import Pages
 from .programmes import Programmes
 from .programs import ConsoleProgram
 from .story import minute
+from .upkeep import Backup, Upkeep
 from .who import Gate
+
+log = logging.getLogger(__name__)
 
 
 class Sites(NamedTuple):
@@ -53,10 +57,15 @@ async def serve_console(
     gate: Gate,
     *,
     is_simulated: bool = False,
+    backup: Backup | None = None,
+    keep_ms: int | None = None,
     told: Callable[[str, str], None],
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or ``stop``. ``told`` is called with the addresses of both sites.
+
+    A copy goes to ``backup`` once a day, from where it is fetched in the place of a file that is gone. Cases that ended
+    ``keep_ms`` ago are forgotten, but counted.
 
     Raises ``LedgerError`` where the state cannot be used, and ``UsageError`` for a port that is taken.
     """
@@ -66,6 +75,8 @@ async def serve_console(
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_state(state_dir))
+        if backup is not None and await asyncio.to_thread(backup.fetch, state_dir):
+            log.info("the console's file was fetched from its copy")
         keys = keys_of(state_dir)
         store = stack.enter_context(closing(CaseStore(state_dir, topics, keys)))
         cases = stack.enter_context(closing(Cases(state_dir, keys)))
@@ -85,20 +96,23 @@ async def serve_console(
         office_port = await stack.enter_async_context(
             serve(office, sites.office_host, sites.office_port, "--office-port")
         )
-        await stack.enter_async_context(_threads(follower, sender))
+        upkeep = Upkeep(store, state_dir, backup, keep_ms)
+        await stack.enter_async_context(_threads(follower, sender, upkeep))
         told(str(people_at), f"http://{sites.office_host}:{office_port}")
         await stop.wait()
 
 
 class _threads:
-    """The threads that read and send, while the context lasts."""
+    """The threads that read, send and look after the file, while the context lasts."""
 
-    def __init__(self, follower: Follower, sender: Sender) -> None:
+    def __init__(self, follower: Follower, sender: Sender, upkeep: Upkeep) -> None:
         self._ended, self._sender = threading.Event(), sender
-        self._threads = [
-            threading.Thread(target=part.run, args=(self._ended,), name=name)
-            for name, part in (("follower", follower), ("sender", sender))
-        ]
+        parts: dict[str, Callable[[threading.Event], None]] = {
+            "follower": follower.run,
+            "sender": sender.run,
+            "upkeep": upkeep.run,
+        }
+        self._threads = [threading.Thread(target=run, args=(self._ended,), name=name) for name, run in parts.items()]
 
     async def __aenter__(self) -> None:
         for thread in self._threads:

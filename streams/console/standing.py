@@ -59,6 +59,12 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
         return take is not None and take(self, time_ms, event)
 
     @property
+    def last_ms(self) -> int:
+        """The event time of the last event that counts here."""
+        told = max(self.applied_ms, self.approved_ms, self.rejected_ms, self.told_ms, self.none_ms)
+        return max(told, self.revised_ms, self.picked_ms, self.closed_ms, self.promise_ms, self.until_ms)
+
+    @property
     def queue(self) -> Queue | None:
         """What the case waits for, the most urgent; None where it waits for nothing."""
         since = self.applied_ms

@@ -28,6 +28,7 @@ METAVARS = {
     "str": "TEXT",
     "int": "N",
     "float": "N",
+    "timedelta": "DURATION",
 }
 
 EMPTY_DEFAULTS = (" (default: ())", " (default: None)", " (default: )")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from onward.schemas.events import Application, Erasure
 from onward.streams.console.case_store import CaseStore
 from onward.streams.console.cases import Case, Cases
 from onward.streams.console.handles import Keys, add_key, keys_of
+from onward.streams.console.programmes import Programmes
+from onward.streams.console.upkeep import Backup
 from onward.streams.errors import LedgerError
 from onward.streams.records import Record
 from onward.streams.replay.history import History, state_of
+from onward.testing.pipeline import START_MS
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
 KEYS = Keys(["a secret"])
@@ -156,3 +160,40 @@ def test_keys_are_made_once_and_a_new_one_renames_no_case(tmp_path: Path) -> Non
     (tmp_path / "state" / "keys").chmod(0o644)
     with pytest.raises(LedgerError, match="chmod 600"):
         keys_of(tmp_path / "state")
+
+
+def test_what_has_long_ended_is_forgotten_and_stays_counted(tmp_path: Path) -> None:
+    story, _ = external(tmp_path)
+    story.applies("waiting", DAY_MS + MINUTE_MS)
+    story.decides("waiting", DAY_MS + 2 * MINUTE_MS)
+    story.fold("later")
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    store.fold(record for log in records_of(story) for record in log)
+    assert store.forget_ended(START_MS) == 0
+    assert store.forget_ended(START_MS + 3 * DAY_MS) == 5
+    assert found(tmp_path, "x") is None
+    assert found(tmp_path, "waiting") is not None
+    figures = Programmes(tmp_path / "console").figures(story.run.programs["loan"].spec)
+    assert (figures.applications, figures.told.whole) == (6, None)
+    store._db.execute("VACUUM")
+    store.close()
+    assert b"d-x" not in (tmp_path / "console" / "console.sqlite").read_bytes()
+
+
+def test_a_file_that_is_gone_comes_back_from_its_copy(tmp_path: Path) -> None:
+    story, names = external(tmp_path)
+    folder, backup = tmp_path / "console", Backup(str(tmp_path / "copies"))
+    assert not backup.fetch(folder)
+    keys = keys_of(folder)
+    store = CaseStore(folder, story.run.topics, keys)
+    store.fold(record for log in records_of(story) for record in log)
+    backup.keep(folder)
+    store.close()
+    shutil.rmtree(folder)
+    assert backup.fetch(folder)
+    assert (folder / "keys").stat().st_mode & 0o777 == 0o600
+    cases = Cases(folder, keys_of(folder))
+    assert [case.happenings if case else [] for case in (cases.find("loan", name) for name in names)] == [
+        told_by_topics(story, name).happenings for name in names
+    ]
+    cases.close()
