@@ -121,7 +121,7 @@ def measure(cases: int, look_ups: int) -> Found:
                 case = found.case(KEYS.handle(PROGRAM, f"a-{number}"))
                 look_up_seconds.append(time.perf_counter() - begin)
                 assert case is not None, "every case was read"
-                page = person_page(case.happenings, words)
+                page = person_page(case.happenings, words, case.application)
                 pages.person(page, words, reference=case.application, today_ms=START_MS, once="x")
                 page_seconds.append(time.perf_counter() - begin)
         return Found(events, cpu, size, started, look_up_seconds, page_seconds, resident_bytes(os.getpid(), peak=True))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import CliPositionalArg, CliToggleFlag
 from yarl import URL
 
+from ..console.who import is_loopback
 from ..durations import milliseconds
 from ..errors import UsageError
 from ..kafka.connection import connection
@@ -37,7 +37,6 @@ actions:
   link    Print links for applicants, for letters and mails.
   letter  Print the letter of one application as an HTML file.
   words   Say what the words of a spec lack before pages can be served."""
-LOOPBACK = "localhost"
 AT_ONCE = "-"
 """In the place of an application: names come from standard input, a line each."""
 
@@ -73,7 +72,7 @@ class ServeSettings(BrokerSettings):
         named = (self.auth_jwks, self.auth_issuer, self.auth_audience)
         if None in named and named != (None, None, None):
             raise ValueError("auth_jwks, auth_issuer and auth_audience belong together: give all or none")
-        if self.auth_jwks is None and not _is_loopback(self.office_host):
+        if self.auth_jwks is None and not is_loopback(self.office_host):
             raise ValueError(
                 f"office_host {self.office_host} is seen by other machines, and nobody is asked who they are: give "
                 "auth_jwks, auth_issuer and auth_audience, or leave office_host out"
@@ -160,13 +159,14 @@ def _link(args: Sequence[str]) -> int:
     from ..console.links import Links
     from ..console.looks import Looks
 
-    keys = keys_of(settings.state_dir)
+    keys = keys_of(settings.state_dir, is_new=False)
     links, address = Links(keys), _url(settings.address)
     for name in _names(settings.application):
         handle = keys.handle(settings.program, name)
         if settings.revoke:
             with closing(Looks(settings.state_dir)) as looks:
                 looks.revoke(handle)
+            print(f"links to {printable(name)} of {settings.program} that were made until now work no more")
         elif settings.application == AT_ONCE:
             print(f"{printable(name)}\t{address / 'l' / links.token(handle, settings.days)}")
         else:
@@ -188,12 +188,12 @@ def _letter(args: Sequence[str]) -> int:
     if settings.language not in program.languages:
         known = ", ".join(program.languages)
         raise UsageError(f"--language {settings.language}: the program has no such words, only {known}")
-    with closing(Cases(settings.state_dir, keys_of(settings.state_dir))) as cases:
+    with closing(Cases(settings.state_dir, keys_of(settings.state_dir, is_new=False))) as cases:
         case = cases.find(settings.program, settings.application)
     if case is None:
         raise UsageError(f"nothing is known of application {settings.application!r} of {settings.program!r}")
     words = program.languages[settings.language]
-    page = person_page(case.happenings, words)
+    page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000)
     if settings.as_json:
         print(json.encode(page).decode())
         return 0
@@ -229,10 +229,3 @@ def _url(address: str) -> URL:
     if url.scheme not in ("http", "https") or not url.host:
         raise UsageError(f"--address {address}: give a URL, as in https://pages.example")
     return url
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == LOOPBACK or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -7,13 +7,10 @@ cookie. No address but the link's names anything of a case, and nothing is logge
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 import secrets
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +19,7 @@ from msgspec import UNSET
 from yarl import URL
 
 from ...schemas.events import Answer
+from ..replay.happenings import Happening
 from .cases import Case, Cases
 from .links import SESSION_SECONDS, Link, Links
 from .looks import Looks
@@ -30,7 +28,7 @@ from .page_words import PageWords
 from .pages import Pages
 from .person import PersonPage, person_page
 from .programs import ConsoleProgram, accepted_languages
-from .web import html, make_site, see_other
+from .web import form_of, html, make_site, see_other
 
 COOKIE = "__Host-onward"
 LANGUAGE_COOKIE = "onward-language"
@@ -127,7 +125,7 @@ class Applicants:
             reference=case.application,
             today_ms=self._now_ms(),
             languages=list(program.languages.values()),
-            once=f"{secrets.token_urlsafe(9)}.{_fingerprint(page)}",
+            once=f"{secrets.token_urlsafe(9)}.{page.fingerprint}",
         )
         response = html(text)
         if request.query.get("lang"):
@@ -139,7 +137,7 @@ class Applicants:
         return web.Response(body=msgspec.json.encode(page), content_type="application/json")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        opened, form = self._opened(request), await request.post()
+        opened, form = self._opened(request), await form_of(request)
         option, question = form.get("option"), form.get("question")
         handle = opened.case.handle
         if self._outbox.count_since(handle, self._now_ms() - HOUR_MS) >= MOST_AN_HOUR:
@@ -150,14 +148,15 @@ class Applicants:
                 return see_other("/you?late=1")
             if not isinstance(option, str):
                 return self._asked_again(opened)
-            self._keep(opened, option, asked.number, [plan.id for plan in asked.plans], f"question-{asked.number}")
+            once = f"question-{asked.number}-{_applied_ms(opened.case)}"
+            self._keep(opened, option, asked.number, [plan.id for plan in asked.plans], once)
         else:
             once, _, seen = str(form.get("once", "")).partition(".")
             if not isinstance(option, str) or not ONCE.fullmatch(once):
                 raise web.HTTPBadRequest
-            if seen != _fingerprint(opened.page):
+            if seen != opened.page.fingerprint:
                 return see_other("/you?late=1")
-            self._keep(opened, option, None, [way.id for way in opened.page.ways], once)
+            self._keep(opened, option, None, [way.id for way in opened.page.ways], f"{once}-{option or 'none'}")
         return see_other("/you")
 
     def _keep(self, opened: _Opened, option: str, question: int | None, ids: Sequence[str], once: str) -> None:
@@ -216,7 +215,10 @@ class Applicants:
         words = self._words(request, case)
         known = {happening.id for happening in case.happenings}
         sent = [happening for happening in self._outbox.pending(link.handle) if happening.id not in known]
-        return _Opened(case, self._programs[case.program], words, person_page([*case.happenings, *sent], words))
+        return _Opened(case, self._programs[case.program], words, self._page(case, sent, words))
+
+    def _page(self, case: Case, sent: Sequence[Happening], words: PageWords) -> PersonPage:
+        return person_page([*case.happenings, *sent], words, case.application, self._now_ms())
 
     async def _held(self, request: web.Request) -> _Opened:
         """The same, once an answer to a question has brought something; after five seconds as it is."""
@@ -238,11 +240,12 @@ class Applicants:
 
     def _error_page(self, request: web.Request, status: int) -> web.StreamResponse:
         words = self._words(request)
+        if status >= web.HTTPInternalServerError.status_code:
+            return html(self._pages.plain(words, words.say("error.title"), [words.say("ask.text")]), status)
         name = "often" if status == TOO_MANY else "gone"
         return html(self._pages.plain(words, words.say(f"{name}.title"), [words.say(f"{name}.text")]), status)
 
 
-def _fingerprint(page: PersonPage) -> str:
-    """What tells the ways of a page from others: who chooses, chooses among those that they saw."""
-    seen = msgspec.json.encode([[way.id, way.heading, way.changes] for way in page.ways])
-    return urlsafe_b64encode(hmac.digest(b"ways", seen, sha256)[:9]).decode()
+def _applied_ms(case: Case) -> int:
+    """When the latest application of the name was sent: its questions count anew."""
+    return max((one.time_ms for one in case.happenings if one.kind == "application"), default=0)

@@ -13,7 +13,8 @@ what was before the erasure are known that come later.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -55,14 +56,14 @@ CREATE TABLE happenings (case_id INTEGER, topic TEXT, partition INTEGER, offset 
     until_ms INTEGER NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (case_id, topic, partition, offset)) WITHOUT ROWID;
 CREATE TABLE letters (topic TEXT, partition INTEGER, offset INTEGER, reason TEXT, last INTEGER, program TEXT,
-    application TEXT, time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, body BLOB NOT NULL,
+    application TEXT, time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, body BLOB NOT NULL, key BLOB, value BLOB,
     PRIMARY KEY (topic, partition, offset, reason)) WITHOUT ROWID;
 CREATE INDEX letters_application ON letters (application);
 CREATE INDEX letters_refused ON letters (topic, partition, offset, last) WHERE last IS NOT NULL;
 CREATE TABLE erasures (handle TEXT, journal INTEGER, record INTEGER, line INTEGER, until_ms INTEGER NOT NULL,
     PRIMARY KEY (handle, journal, record, line)) WITHOUT ROWID;
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE, handle TEXT NOT NULL,
-    kind TEXT NOT NULL, key TEXT NOT NULL, time_ms INTEGER NOT NULL, body BLOB NOT NULL,
+    kind TEXT NOT NULL, key TEXT NOT NULL, time_ms INTEGER NOT NULL, body BLOB NOT NULL, kept_ms INTEGER NOT NULL,
     sent INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX outbox_handle ON outbox (handle);
 CREATE INDEX outbox_waiting ON outbox (number) WHERE sent = 0;
@@ -121,6 +122,7 @@ class CaseStore:
         db = self._db
         db.execute(f"PRAGMA page_size={PAGE_BYTES}")
         db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
@@ -145,6 +147,8 @@ class CaseStore:
         self._reader = HappeningReader(self._topics, self._deduplicator)
         self._cases: dict[tuple[str, str], _KnownCase] = {}
         self._changed: dict[int, _KnownCase] = {}
+        self._read: dict[TopicPartition, int] = {}
+        self._has_erased = False
         self._new: list[tuple[Any, ...]] = []
         [(self._last_id,)] = self._db.execute("SELECT coalesce(max(id), 0) FROM cases").fetchall()
 
@@ -167,10 +171,20 @@ class CaseStore:
                 count = self._fold(records)
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
-                self._go_on_from_last_commit()
+                self._forget_what_was_not_committed()
                 raise
+            self._next |= self._read
+            if self._has_erased:
+                self._has_erased = False
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
+
+    def _forget_what_was_not_committed(self) -> None:
+        try:
+            if self._db.in_transaction:  # a full disk has ended it
+                self._db.execute("ROLLBACK")
+        finally:
+            self._go_on_from_last_commit()
 
     def _fold(self, records: Iterable[Record]) -> int:
         rows: list[tuple[Any, ...]] = []
@@ -186,7 +200,8 @@ class CaseStore:
                 count += 1
                 event = found.happening.event
                 if isinstance(event, DeadLetter):
-                    letters.append(_letter_row(found.happening, event))
+                    if not (self._erased and self._is_of_erased(found, event)):
+                        letters.append(_letter_row(found.happening, event))
                 elif isinstance(event, Erasure):
                     self._write(rows, letters)
                     self._erase(found, event)
@@ -200,7 +215,7 @@ class CaseStore:
                 "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?)",
                 (*partition, following, *mark.position, mark.generation),
             )
-        self._next |= read
+        self._read = read
         return count
 
     def _rows(self, found: FoundHappening) -> Iterator[tuple[Any, ...]]:
@@ -216,12 +231,13 @@ class CaseStore:
         applicant = getattr(event, "applicant", None)
         for name in names:
             case, is_own = self._case(program, name), name == application
-            known = applicant if is_own and isinstance(applicant, str) else case.applicant
+            is_theirs = case.applicant is None or applicant in (None, case.applicant)
+            known = applicant if is_own and is_theirs and isinstance(applicant, str) else case.applicant
             if self._erased and self._was_erased(case.handle, program, known, found):
                 continue
             is_changed = (case.application, case.applicant) != (name, known)
             case.application, case.applicant = name, known
-            if is_own:
+            if is_own and is_theirs:  # an application in somebody else's name is refused
                 is_changed |= case.standing.take(happening.time_ms, event)
             if is_changed:
                 self._changed[case.id] = case
@@ -254,7 +270,7 @@ class CaseStore:
 
     def _write(self, rows: list[tuple[Any, ...]], letters: list[tuple[Any, ...]]) -> None:
         self._db.executemany(f"INSERT OR IGNORE INTO happenings VALUES ({', '.join('?' * 12)})", rows)
-        self._db.executemany(f"INSERT OR IGNORE INTO letters VALUES ({', '.join('?' * 10)})", letters)
+        self._db.executemany(f"INSERT OR IGNORE INTO letters VALUES ({', '.join('?' * 12)})", letters)
         rows.clear()
         letters.clear()
 
@@ -279,20 +295,41 @@ class CaseStore:
         self._write_cases()
         if erasure.application is not None:
             handle = self._keys.handle(erasure.program, erasure.application)
-            self._db.execute("DELETE FROM letters WHERE application = ?", (erasure.application,))
             whose: tuple[str, tuple[str, ...]] = "handle = ?", (handle,)
         else:
             assert erasure.applicant is not None, "an erasure names one of the two"
             handle = self._applicant_handle(erasure.program, erasure.applicant)
             whose = "program = ? AND applicant = ?", (erasure.program, erasure.applicant)
-        place = found.place or (None, None)
-        self._db.execute(
-            "INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)", (handle, found.journal, *place, found.until_ms)
-        )
-        self._erased.add(handle)
-        for (case_id,) in self._db.execute(f"SELECT id FROM cases WHERE {whose[0]}", whose[1]).fetchall():
+        rows = self._db.execute(f"SELECT id, handle, application FROM cases WHERE {whose[0]}", whose[1]).fetchall()
+        names = {erasure.application, *(name for _, _, name in rows)} - {None}
+        # Of each case too: what comes later of it, such as a fate, names no applicant.
+        self._note_erasure({handle, *(of_case for _, of_case, _ in rows)}, found)
+        for name in names:
+            self._db.execute(
+                "DELETE FROM letters WHERE application = ? AND coalesce(program, ?) = ?",
+                (name, erasure.program, erasure.program),
+            )
+        for case_id, _, _ in rows:
             self._forget(case_id, found)
         self._cases.clear()
+        self._has_erased = True
+
+    def _note_erasure(self, handles: Set[str], found: FoundHappening) -> None:
+        place = found.place or (None, None)
+        self._db.executemany(
+            "INSERT OR IGNORE INTO erasures VALUES (?, ?, ?, ?, ?)",
+            [(handle, found.journal, *place, found.until_ms) for handle in handles],
+        )
+        self._erased |= handles
+
+    def _is_of_erased(self, found: FoundHappening, letter: DeadLetter) -> bool:
+        """Whether a dead letter is of what an erased person had sent before."""
+        fields, program = fields_of(letter), found.happening.program
+        application, applicant = fields.get("application"), fields.get("applicant")
+        if program is None or not isinstance(application, str):
+            return False
+        known = applicant if isinstance(applicant, str) else None
+        return self._was_erased(self._keys.handle(program, application), program, known, found)
 
     def _forget(self, case_id: int, erasure: FoundHappening) -> None:
         """Delete the happenings of a case that were before an erasure; of one that has no other, its names too."""
@@ -305,8 +342,10 @@ class CaseStore:
         left = self._db.execute("SELECT count(*) FROM happenings WHERE case_id = ?", (case_id,)).fetchone()
         if left == (0,):
             [(handle,)] = self._db.execute("SELECT handle FROM cases WHERE id = ?", (case_id,)).fetchall()
-            for table in ("outbox", "looks", "revoked"):
+            for table in ("outbox", "looks"):
                 self._db.execute(f"DELETE FROM {table} WHERE handle = ?", (handle,))
+            # Nobody who applies under the name again is shown to who has an old link.
+            self._db.execute("INSERT OR REPLACE INTO revoked VALUES (?, ?)", (handle, int(time.time())))
             self._db.execute(
                 "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?",
                 (case_id,),
@@ -333,10 +372,9 @@ class CaseStore:
                 self._db.execute("DELETE FROM letters WHERE time_ms < ?", (before_ms,))
                 self._db.execute("COMMIT")
             except BaseException:
-                self._db.execute("ROLLBACK")
+                self._forget_what_was_not_committed()
                 raise
-            finally:
-                self._cases.clear()
+            self._cases.clear()
         return len(ended)
 
     def _was_erased(self, handle: str, program: str, applicant: str | None, found: FoundHappening) -> bool:
@@ -365,4 +403,5 @@ def _letter_row(happening: Happening, letter: DeadLetter) -> tuple[Any, ...]:
         *(letter.topic, letter.partition, letter.offset, reason_of(letter), None if refused is None else refused[2]),
         *(happening.program, named if isinstance(named, str) else None),
         *(happening.time_ms, happening.id, _encode(letter)),
+        *((None, None) if isinstance(named, str) else (letter.key, letter.value)),
     )

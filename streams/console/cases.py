@@ -96,8 +96,10 @@ class Cases:
         """The dead letters that may be about an application."""
         # Those that do not say what their record holds are looked through: a key, or a text in it, may be the name.
         rows = self._db.execute(
-            "SELECT program, time_ms, event_id, body FROM letters WHERE application = ? OR application IS NULL",
-            (application,),
+            "SELECT program, time_ms, event_id, body FROM letters WHERE application = ? UNION ALL "
+            "SELECT program, time_ms, event_id, body FROM letters WHERE application IS NULL "
+            "AND (key = ? OR instr(value, ?) > 0)",
+            (application, application.encode(), b'"%s"' % application.encode()),
         )
         decode = kinds["dead-letter"].decode
         for program, time_ms, event_id, body in rows:

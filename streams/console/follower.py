@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import OnwardError, one_line
+from ..errors import LedgerError, OnwardError, one_line
 from ..kafka.admin.offsets import partition_offsets
 from ..kafka.client import EventReader, EventWriter
 from ..kafka.options import KafkaOptions
@@ -46,10 +46,11 @@ class Follower:
         while not stop.is_set():
             try:
                 self._read(stop)
-            except OnwardError as error:  # Kafka may be away, or the disk full
-                if self.fault != one_line(error):
-                    log.warning("the topics are not read: %s; trying again", one_line(error))
-                self.fault = one_line(error)
+            except Exception as error:  # Kafka may be away, or the disk full; whatever it is, pages go on
+                fault = _in_words(error)
+                if self.fault != fault:
+                    log.warning("the topics are not read: %s; trying again", fault)
+                self.fault = fault
                 stop.wait(RETRY_SECONDS)
 
     def _read(self, stop: threading.Event) -> None:
@@ -70,8 +71,21 @@ class Follower:
         start = {}
         for one in partition_offsets(self._options, names):
             partition = TopicPartition(one.topic, one.partition)
-            start[partition] = max(self._store.next_offset(partition) or 0, one.begin)
+            following = self._store.next_offset(partition) or 0
+            if following > one.end:
+                raise LedgerError(
+                    f"{one.topic} partition {one.partition} ends at {one.end}, and was read up to {following}: it was "
+                    "made again, so start with another --state-dir"
+                )
+            if 0 < following < one.begin:
+                log.warning("%s partition %d begins at %d: what came before was never read", *partition, one.begin)
+            start[partition] = max(following, one.begin)
         return start
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong; of an error of ours its text, of another its kind alone: it may hold what people have sent."""
+    return one_line(error) if isinstance(error, OnwardError) else f"unexpected {type(error).__name__}"
 
 
 class Sender:
@@ -88,8 +102,8 @@ class Sender:
             while not stop.is_set():
                 try:
                     self._send(outbox, stop)
-                except OnwardError as error:
-                    log.warning("answers wait to be sent: %s", one_line(error))
+                except Exception as error:
+                    log.warning("answers wait to be sent: %s", _in_words(error))
                     stop.wait(RETRY_SECONDS)
         finally:
             outbox.close()

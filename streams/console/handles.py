@@ -7,11 +7,12 @@ import os
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from ..errors import LedgerError
-from ..private_folder import make_private, make_private_file
+from ..private_folder import make_private
 
 FILE = "keys"
 KEY_BYTES = 32
@@ -41,17 +42,21 @@ class Keys:
         return urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def keys_of(folder: Path) -> Keys:
-    """The keys of a console's folder, made where there are none.
+def keys_of(folder: Path, *, is_new: bool = True) -> Keys:
+    """The keys of a console's folder, made where there are none and it ``is_new``.
 
     Raise ``LedgerError`` where they cannot be read, or where others than their owner may read them.
     """
     path = folder / FILE
     try:
-        if not path.exists():
+        if is_new and not path.exists():
             make_private(folder)
-            make_private_file(path)
-            path.write_text(f"{secrets.token_urlsafe(KEY_BYTES)}\n", encoding="ascii")
+            # Of two that begin at once one makes it.
+            with (
+                suppress(FileExistsError),
+                os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as f,
+            ):
+                f.write(f"{secrets.token_urlsafe(KEY_BYTES)}\n")
         if path.stat().st_mode & 0o077:
             raise LedgerError(f"{path} may be read by others: chmod 600 {path}")
         lines = path.read_text(encoding="ascii").split()

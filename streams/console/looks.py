@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import LedgerError
 from ..ledger.file import connected, ledger_errors
-from .case_store import BUSY_MS, FILE
+from .case_store import FILE
 from .links import Link
+
+NOTE_MS = 1000
+"""How long a note waits for other writers of the file."""
 
 
 class Look(NamedTuple):
@@ -34,7 +39,7 @@ class Looks:
         with ledger_errors(self._path):
             self._db = connected(self._path, "mode=rw")
             self._db.isolation_level = None
-            self._db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+            self._db.execute(f"PRAGMA busy_timeout={NOTE_MS}")
 
     def close(self) -> None:
         """Close the file."""
@@ -43,7 +48,7 @@ class Looks:
     def note(self, handle: str, who: str, what: str, why: str = "") -> None:
         """Note that somebody has done something with a case."""
         day = datetime.fromtimestamp(self._now(), UTC).date().isoformat()
-        with ledger_errors(self._path):
+        with suppress(LedgerError), ledger_errors(self._path):  # nobody waits for it
             self._db.execute(
                 "INSERT INTO looks VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1",
                 (handle, day, who, what, why),

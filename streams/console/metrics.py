@@ -21,7 +21,7 @@ class ConsoleMetrics:
     read_up_to_ms
         When everything had been read last; None before that.
     waiting
-        How many forms wait to be sent, and the event time of the oldest, in milliseconds.
+        How many forms wait to be sent, and since when the oldest does, in milliseconds since the epoch.
     """
 
     def __init__(self, read_up_to_ms: Callable[[], int | None], waiting: Callable[[], tuple[int, int | None]]) -> None:

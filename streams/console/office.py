@@ -9,15 +9,17 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from aiohttp import web
+from msgspec import structs
 from yarl import URL
 
-from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Value
+from ...schemas.events import Application, NoRecourse, Outcome, Recourse, Reward, Value
 from ...schemas.headers import parse_time
 from ...schemas.words.texts import LanguageTexts
+from ..engine.rewards.fates import CLOSED
 from ..errors import OnwardError
 from ..printed_json import json_text
 from ..replay.happenings import Happening
@@ -33,7 +35,7 @@ from .programmes import Programmes, page_of
 from .programs import ConsoleProgram
 from .standing import QUEUES, Queue
 from .story import Pending, day, say, story, way_line
-from .web import html, make_site, see_other
+from .web import form_of, html, make_site, see_other
 from .whatif import LimitError, Limits, read_limit, ways_within
 from .who import Gate, User
 
@@ -46,6 +48,7 @@ TITLES: Final[Mapping[Queue, str]] = {
     "declined": "cannot use their ways",
 }
 RESULTS = ("improved", "not_improved", "unseen")
+DAY_MS = 86_400_000
 MOST = "most-"
 """How the names of fields begin that hold the limit of a feature."""
 
@@ -119,7 +122,7 @@ class Office:
         return self._list(user, queue, request.query.get("program", ""))
 
     async def _find(self, request: web.Request) -> web.StreamResponse:
-        user, form = await self._gate.user(request), await request.post()
+        user, form = await self._gate.user(request), await form_of(request)
         reference, program = str(form.get("q", "")).strip(), str(form.get("program", ""))
         found = [
             case
@@ -188,7 +191,7 @@ class Office:
         self._looks.note(case.handle, user.name, "read their page")
         program = self._programs[case.program]
         words = program.in_language([request.query.get("lang", "")])
-        page = person_page([*case.happenings, *self._unread(case)], words)
+        page = person_page([*case.happenings, *self._unread(case)], words, case.application, self._now_ms())
         return html(self._pages.person(page, words, reference=case.application, today_ms=self._now_ms()))
 
     async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
@@ -197,7 +200,7 @@ class Office:
 
     async def _what_if(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        form = await request.post()
+        form = await form_of(request)
         written = {name.removeprefix(MOST): str(text) for name, text in form.items() if name.startswith(MOST)}
         self._looks.note(case.handle, user.name, "asked what if")
         program = self._programs[case.program]
@@ -249,7 +252,7 @@ class Office:
 
     async def _outcome(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        form = await request.post()
+        form = await form_of(request)
         result, once = form.get("result"), str(form.get("once", ""))
         if not ONCE.fullmatch(once):
             raise web.HTTPBadRequest
@@ -263,7 +266,7 @@ class Office:
             fault = "Choose one of the ways that they were told."
         if fault is not None:
             return self._shown(user, case, error=fault, status=web.HTTPBadRequest.status_code)
-        event = Outcome(case.program, case.application, result, None if result == "unseen" else option)  # type: ignore[arg-type]
+        event = Outcome(case.program, case.application, result, None if result == "unseen" else option)
         self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=at_ms)
         self._looks.note(case.handle, user.name, "entered what happened")
         self._wake()
@@ -277,7 +280,7 @@ class Office:
 
     async def _reveal(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        why = " ".join(str((await request.post()).get("why", "")).split())[:200]
+        why = " ".join(str((await form_of(request)).get("why", "")).split())[:200]
         if not why:
             return self._shown(user, case, status=web.HTTPBadRequest.status_code)
         self._looks.note(case.handle, user.name, "saw hidden values", why)
@@ -309,7 +312,7 @@ class Office:
             standing=_sentence(case.state),
             story=story([*case.happenings, *unread], words.texts),
             pending=_pending(case),
-            can_report=answer is not None and not any(one.kind == "reward" for one in case.happenings),
+            can_report=answer is not None and not _is_closed(case),
             ways=[(option.id, way_line(option, words.texts)) for option in options],
             error=error,
             link=link,
@@ -402,9 +405,19 @@ def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts) -> Mappi
 
 
 def _recourse_of(case: Case) -> tuple[int, Recourse] | None:
-    """The last recourse of a case, and its event time; None where it has none."""
+    """The recourse of a case with its newest ways, and when it was first told; None where it has none."""
     told = [(one.time_ms, one.event) for one in case.happenings if isinstance(one.event, Recourse)]
-    return told[-1] if told else None
+    since = max((place for place, (_, event) in enumerate(told) if not event.is_revision), default=0)
+    if not told:
+        return None
+    time_ms, first = told[since]
+    ways = {option.id: option for _, event in told[since:] for option in event.options}
+    return time_ms, structs.replace(first, options=tuple(ways.values()), expires_at=told[-1][1].expires_at)
+
+
+def _is_closed(case: Case) -> bool:
+    """Whether what came of the recourse has been counted."""
+    return any(isinstance(one.event, Reward) and one.event.fate in CLOSED for one in case.happenings)
 
 
 def _ids(case: Case) -> set[str]:
@@ -419,14 +432,14 @@ def _event_time(on: str, now_ms: int, told_ms: int, recourse: Recourse) -> tuple
     except ValueError:
         return 0, "Say on which day, as in 2026-11-28."
     begins = datetime.combine(chosen, datetime.min.time(), UTC)
-    begins_ms, ends_ms = round(begins.timestamp() * 1000), round((begins + timedelta(days=1)).timestamp() * 1000) - 1
+    begins_ms = round(begins.timestamp() * 1000)
+    ends_ms = begins_ms + DAY_MS - 1
     if begins_ms > now_ms:
         return 0, "This day is still to come."
-    at_ms = min(ends_ms, now_ms)
+    closes_ms = None if recourse.closes_at is None else parse_time(recourse.closes_at.encode())
+    at_ms = min(ends_ms, now_ms) if closes_ms is None else min(ends_ms, now_ms, closes_ms)
     if at_ms <= told_ms:
         return 0, f"They were told their ways on {day(told_ms)}: it cannot have happened before."
-    if recourse.closes_at is not None and begins_ms > parse_time(recourse.closes_at.encode()):
-        return 0, f"Outcomes count until {day(parse_time(recourse.closes_at.encode()))}."
     return at_ms, None
 
 

@@ -6,6 +6,7 @@ same ``ce_id``, so that it counts once; an outage delays it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -54,10 +55,11 @@ class Outbox:
     def put(self, handle: str, event: Answer | Outcome, *, event_id: str, time_ms: int) -> bool:
         """Keep a form of a case; say whether it is new. One of the same id was sent before."""
         kind = kinds.by_struct[type(event)].name
-        row = (event_id, handle, kind, event.application, time_ms, msgspec.json.encode(event))
+        row = (event_id, handle, kind, event.application, time_ms, msgspec.json.encode(event), int(time.time() * 1000))
         with ledger_errors(self._path):
             cursor = self._db.execute(
-                "INSERT OR IGNORE INTO outbox (event_id, handle, kind, key, time_ms, body) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR IGNORE INTO outbox (event_id, handle, kind, key, time_ms, body, kept_ms) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
         return cursor.rowcount > 0
@@ -81,9 +83,9 @@ class Outbox:
         return int(row[0])
 
     def waiting(self) -> tuple[int, int | None]:
-        """How many forms wait to be sent, and the event time of the oldest."""
+        """How many forms wait to be sent, and since when the oldest does, in milliseconds since the epoch."""
         with ledger_errors(self._path):
-            count, oldest = self._db.execute("SELECT count(*), min(time_ms) FROM outbox WHERE sent = 0").fetchone()
+            count, oldest = self._db.execute("SELECT count(*), min(kept_ms) FROM outbox WHERE sent = 0").fetchone()
         return int(count), oldest
 
     def send(self, writer: EventWriter) -> int:

@@ -8,12 +8,14 @@ told, and no value as the person's own that they did not give.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, json
 from msgspec import field as renamed
 
 from ...schemas.events import (
@@ -32,12 +34,16 @@ from ...schemas.events import (
     Recourse,
     Reward,
 )
+from ...schemas.headers import parse_time
 from ...schemas.kinds import kinds
 from ..engine.rewards.fates import CLOSED
 from ..replay.happenings import Happening
 from .page_words import PageWords
 
 PageState = Literal["waits", "approved", "question", "working", "ways", "none", "apply_again", "again", "ended"]
+
+TOO_LATE = frozenset({"answer_changed", "question_closed"})
+"""Why an answer that came too late does not count, or since an earlier one does."""
 
 
 class PageChange(Struct, frozen=True):
@@ -76,7 +82,10 @@ class PageQuestion(Struct, frozen=True):
 
 
 class PersonPage(Struct, frozen=True):
-    """A page of an applicant. ``text``, ``notice`` and ``until`` are sentences; ``until_date`` is a day of UTC."""
+    """A page of an applicant. ``text``, ``notice`` and ``until`` are sentences; ``until_date`` is a day of UTC.
+
+    ``fingerprint`` tells the ways from others, in whatever language: who chooses, chooses among those that they saw.
+    """
 
     state: PageState
     title: str
@@ -88,12 +97,14 @@ class PersonPage(Struct, frozen=True):
     until_date: str | None = None
     until: tuple[str, ...] = ()
     is_refused: bool = False
+    fingerprint: str = ""
 
 
 @dataclass
 class _Told:
     """What a person has been told, as their events come one after the other."""
 
+    application: str
     answer: Recourse | NoRecourse | None = None
     since_ms: int = 0
     """When the last answer or question came."""
@@ -112,6 +123,9 @@ class _Told:
     has_ended: bool = False
     came_back: bool = False
     said_how_it_went: bool = False
+    is_better_off: bool = False
+    is_over: bool = False
+    """The time of what was told is over."""
 
     def take(self, happening: Happening) -> None:
         """Take the next event into account."""
@@ -124,7 +138,7 @@ class _Told:
             case Recourse():
                 self._tell(event, happening.time_ms)
             case NoRecourse():
-                self.answer = event
+                self.answer, self.is_over = event, False
             case Question():
                 self.question, self.is_answered = event, False
             case Answer():
@@ -136,10 +150,11 @@ class _Told:
                 self.has_place = event.approved and isinstance(event, ModelDecision) and event.round is not UNSET
             case Outcome():
                 self.said_how_it_went = event.result != "unseen"
+                self.is_better_off = event.result == "improved"
             case Reward():
                 self.has_ended |= event.fate in CLOSED
             case DeadLetter():
-                self.is_refused = event.topic.endswith(str(kinds["answer"].topic))
+                self.is_refused |= event.topic.endswith(str(kinds["answer"].topic)) and event.reason in TOO_LATE
 
     def _tell(self, recourse: Recourse, time_ms: int) -> None:
         if not recourse.is_revision:
@@ -150,9 +165,11 @@ class _Told:
                 self.changed_ms = time_ms
                 if former is not None:
                     self.before[option.id] = former
+                if option.id == self.picked or self.picked_none:
+                    self.picked, self.picked_none = None, False  # they have not seen these figures
             self.gone.pop(option.id, None)
             self.ways[option.id] = option
-        self.answer = recourse
+        self.answer, self.is_over = recourse, False
 
     def _hear(self, answer: Answer) -> None:
         if answer.question is UNSET:
@@ -162,7 +179,10 @@ class _Told:
 
     def _end(self, change: PromiseChange, time_ms: int) -> None:
         """The end of a promise, by a new model or since the person came back."""
+        if change.application != self.application:
+            return  # that of an earlier application, with which this one came back
         self.came_back |= change.by is not None
+        self.is_over = change.status == "expired"
         if not isinstance(change.options, tuple):
             return
         for id in change.options:
@@ -172,12 +192,14 @@ class _Told:
             self.changed_ms = time_ms
 
 
-def person_page(happenings: Sequence[Happening], words: PageWords, *, is_working: bool = False) -> PersonPage:
-    """What the person of a case reads after these events, which come by event time.
+def person_page(
+    happenings: Sequence[Happening], words: PageWords, application: str, now_ms: int | None = None
+) -> PersonPage:
+    """What the person of an application reads after these events, which come by event time.
 
-    ``is_working`` says that an answer of theirs to a question is on its way.
+    What holds until a time is over once it is ``now_ms``; without one it is over when an event says so.
     """
-    told = _Told(is_answered=False)
+    told = _Told(application)
     for happening in _since_latest(happenings):
         told.take(happening)
     if told.came_back:
@@ -187,17 +209,19 @@ def person_page(happenings: Sequence[Happening], words: PageWords, *, is_working
         return PersonPage("approved", words.say("approved.title"), (_applied(words, "approved.text"), *place))
     # A promise may outlast the time in which an outcome counts.
     is_promised = any(option.status == "open" for option in told.ways.values())
-    if told.has_ended and (told.said_how_it_went or not is_promised):
+    if told.has_ended and (told.is_better_off or not is_promised):
         last = "ended.thanks" if told.said_how_it_went else "ended.text"
         return PersonPage("ended", words.say("ended.title"), (words.say(last),))
     answer = told.answer
+    if answer is not None and (told.is_over or _is_past(answer.expires_at or None, now_ms)):
+        return PersonPage("ended", words.say("ended.title"), (words.say("ended.text"),))
     if isinstance(answer, Recourse):
         return _ways(told, answer, words) if told.ways else _all_gone(told, words)
     if isinstance(answer, NoRecourse):
         return _none(answer, words)
     if told.question is None:
         return PersonPage("waits", words.say("waits.title"), (words.say("waits.text"),))
-    if told.is_answered or is_working:
+    if told.is_answered:
         return PersonPage("working", words.say("working.title"), (words.say("working.text"),))
     return _question(told.question, words, told.since_ms)
 
@@ -241,6 +265,7 @@ def _ways(told: _Told, answer: Recourse, words: PageWords) -> PersonPage:
         until_date=_last_whole_day(answer.expires_at),
         until=tuple(until),
         is_refused=told.is_refused,
+        fingerprint=_fingerprint(told.ways),
     )
 
 
@@ -312,6 +337,15 @@ def _step(step: Change, words: PageWords) -> str:
 
 def _applied(words: PageWords, sentence: str) -> str:
     return words.say(sentence, applied=str(words.words.program.applied))
+
+
+def _is_past(expires_at: str | None, now_ms: int | None) -> bool:
+    return expires_at is not None and now_ms is not None and parse_time(expires_at.encode()) <= now_ms
+
+
+def _fingerprint(ways: Mapping[str, Option]) -> str:
+    seen = [(id, [(change.feature, change.target) for change in option.changes]) for id, option in ways.items()]
+    return urlsafe_b64encode(sha256(json.encode(seen)).digest()[:9]).decode()
 
 
 def _last_whole_day(expires_at: str | None) -> str | None:

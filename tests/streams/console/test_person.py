@@ -69,7 +69,7 @@ ASKED = Question(
     **CASE, number=1, options=(option("1", SAVE), option("2", OWE)), expires_at=EXPIRES, spec="s", model="m"
 )
 STEPS = option("1", SAVE, OWE, steps=(Step("savings", 1700, 7200, "EUR"), Step("card_utilisation", 54, 24, "%")))
-LATE = DeadLetter("late", "too late", "answers", 0, 7, 5, None, b"{}", ())
+LATE = DeadLetter("question_closed", "it was to be answered before", "answers", 0, 7, 5, None, b"{}", ())
 AGAIN = {"reason": "apply_again", "detail": "Apply again as you are."}
 STATES: dict[str, tuple[str, list[Any]]] = {
     "waits": ("waits", [APPLIED]),
@@ -96,6 +96,18 @@ STATES: dict[str, tuple[str, list[Any]]] = {
     "none": ("none", [APPLIED, NoRecourse(**ANSWER, reason="out_of_reach", detail="We found none that is enough.")]),
     "again": ("again", [APPLIED, OPEN, PromiseChange(**CASE, status="superseded", options=("1", "2"), by="b")]),
     "ended": ("ended", [APPLIED, TWO, Reward(**CASE, fate="censored")]),
+    "came back with it": (
+        "approved",
+        [APPLIED, Decision("loan", "a", True), replace(BROKEN, application="earlier", status="kept", by="a")],
+    ),
+    "no better off, promised": (
+        "ways",
+        [APPLIED, OPEN, Outcome("loan", "a", "not_improved", "1"), Reward(**CASE, fate="rewarded", reward=0.0)],
+    ),
+    "round over": (
+        "ended",
+        [APPLIED, replace(TWO, round=3), PromiseChange(**CASE, status="expired", settled_in=5)],
+    ),
     "promised longer": ("ways", [APPLIED, OPEN, Reward(**CASE, fate="censored")]),
     "thanks": ("ended", [APPLIED, TWO, Outcome("loan", "a", "improved", "1"), Reward(**CASE, fate="rewarded")]),
     "anew": ("waits", [APPLIED, TWO, Reward(**CASE, fate="censored"), APPLIED]),
@@ -112,7 +124,7 @@ def happenings(events: list[Any]) -> list[Happening]:
 
 
 def page_of(name: str, tag: str = "en") -> PersonPage:
-    return person_page(happenings(STATES[name][1]), WORDS[tag])
+    return person_page(happenings(STATES[name][1]), WORDS[tag], "a")
 
 
 class Text(HTMLParser):
@@ -177,7 +189,7 @@ def test_a_last_day_is_told_only_where_something_ends() -> None:
     assert open_page.text[-1] == "Apply again by December 19, 2026."
     assert open_page.until[0] == "These ways work until December 19, 2026. Apply again by then."
     soon = format_time(START_MS + DAY_MS + 3_600_000)
-    page = person_page(happenings([APPLIED, replace(ASKED, expires_at=soon)]), WORDS["en"])
+    page = person_page(happenings([APPLIED, replace(ASKED, expires_at=soon)]), WORDS["en"], "a")
     assert page.question is not None
     assert page.question.until.startswith("Please answer by September 22, 2026, 15:13 UTC.")
     assert page_of("places").until == ("A place is never certain. It depends on who else applies.",)
@@ -192,6 +204,21 @@ def test_what_a_new_model_has_changed_is_told_beside_what_was_said_before() -> N
     assert page_of("one gone").notice[0] == "One way does not work any more."
     assert [way.id for way in page_of("one gone").ways] == ["1"]
     assert page_of("all gone").notice[0] == "2 ways do not work any more."
+
+
+def test_what_a_person_chose_is_no_choice_of_what_stands_for_it_later() -> None:
+    revised = told(option("2", replace(OWE, target=18)), expires_at=EXPIRES, revision=1)
+    page = person_page(happenings([APPLIED, OPEN, Answer("loan", "a", "2"), BROKEN, revised]), WORDS["en"], "a")
+    assert not any(way.chosen for way in page.ways)
+    kept = person_page(happenings([APPLIED, OPEN, Answer("loan", "a", "1"), BROKEN, revised]), WORDS["en"], "a")
+    assert [way.chosen for way in kept.ways] == [True, False]
+    assert page.fingerprint != page_of("open").fingerprint == page_of("open", "de").fingerprint
+
+
+def test_what_holds_until_a_day_is_over_after_it() -> None:
+    events = happenings(STATES["open"][1])
+    assert person_page(events, WORDS["en"], "a", START_MS + 89 * DAY_MS).state == "ways"
+    assert person_page(events, WORDS["en"], "a", START_MS + 90 * DAY_MS).state == "ended"
 
 
 def test_a_choice_is_shown_until_another_one_is_made() -> None:
