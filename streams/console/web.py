@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
-from multidict import MultiDictProxy
 from yarl import URL
 
 from .pages import STYLESHEET
@@ -62,7 +61,7 @@ def see_other(path: str) -> web.Response:
     return web.Response(status=web.HTTPSeeOther.status_code, headers={"Location": path})
 
 
-async def form_of(request: web.Request) -> MultiDictProxy[Any]:
+async def form_of(request: web.Request) -> Any:
     """The form of a request; 400 where it is none."""
     try:
         return await request.post()
