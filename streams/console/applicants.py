@@ -10,7 +10,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,13 +19,10 @@ from msgspec import UNSET
 from yarl import URL
 
 from ...schemas.events import Answer
-from ..replay.happenings import Happening
-from .cases import Case, Cases
-from .links import SESSION_SECONDS, Link, Links
-from .looks import Looks
-from .outbox import Outbox
+from .cases import Case
+from .desk import Desk
+from .links import SESSION_SECONDS, Link
 from .page_words import PageWords
-from .pages import Pages
 from .person import PersonPage, person_page
 from .programs import ConsoleProgram, accepted_languages
 from .web import form_of, html, make_site, see_other
@@ -50,35 +47,10 @@ class _Opened(NamedTuple):
 
 
 class Applicants:
-    """The pages of the applicants of some programs.
+    """The pages of the applicants of some programs, which browsers see at ``address`` where a proxy stands before."""
 
-    Parameters
-    ----------
-    programs
-        By name; the first one speaks where no case is known.
-    wake
-        Called when a form is kept, so that it is sent soon.
-    address
-        Where browsers see the site, where a proxy stands before it.
-    now
-        The seconds since the epoch.
-    """
-
-    def __init__(
-        self,
-        cases: Cases,
-        outbox: Outbox,
-        links: Links,
-        looks: Looks,
-        programs: Mapping[str, ConsoleProgram],
-        pages: Pages,
-        wake: Callable[[], None],
-        address: URL | None = None,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
-        self._programs, self._pages, self._wake, self._address = programs, pages, wake, address
-        self._now = now
+    def __init__(self, desk: Desk, address: URL | None = None) -> None:
+        self._desk, self._address = desk, address
 
     def site(self) -> web.Application:
         """The web application."""
@@ -96,7 +68,7 @@ class Applicants:
         words = self._words(request, self._case_of(self._linked(request)))
         title = words.say("continue.title", organisation=str(words.words.organisation.name))
         action = f"/l/{request.match_info['token']}"
-        return html(self._pages.plain(words, title, [words.say("continue.text")], action))
+        return html(self._desk.pages.plain(words, title, [words.say("continue.text")], action))
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
         link = self._linked(request)
@@ -104,14 +76,14 @@ class Applicants:
         response = see_other("/you")
         response.set_cookie(
             COOKIE,
-            self._links.session(link),
+            self._desk.links.session(link),
             max_age=SESSION_SECONDS,
             secure=True,
             httponly=True,
             samesite="Strict",
             path="/",
         )
-        self._looks.note(link.handle, "applicant", "opened their page")
+        self._desk.looks.note(link.handle, "applicant", "opened their page")
         return response
 
     async def _you(self, request: web.Request) -> web.StreamResponse:
@@ -119,11 +91,11 @@ class Applicants:
         case, program, words, page = opened
         if "late" in request.query and page.state != "working":
             page = msgspec.structs.replace(page, is_refused=True)
-        text = self._pages.person(
+        text = self._desk.pages.person(
             page,
             words,
             reference=case.application,
-            today_ms=self._now_ms(),
+            today_ms=self._desk.now_ms,
             languages=list(program.languages.values()),
             once=f"{secrets.token_urlsafe(9)}.{page.fingerprint}",
         )
@@ -140,7 +112,7 @@ class Applicants:
         opened, form = self._opened(request), await form_of(request)
         option, question = form.get("option"), form.get("question")
         handle = opened.case.handle
-        if self._outbox.count_since(handle, self._now_ms() - HOUR_MS) >= MOST_AN_HOUR:
+        if self._desk.outbox.count_since(handle, self._desk.now_ms - HOUR_MS) >= MOST_AN_HOUR:
             raise web.HTTPTooManyRequests
         if isinstance(question, str):
             asked = opened.page.question
@@ -165,17 +137,15 @@ class Applicants:
             raise web.HTTPBadRequest
         case = opened.case
         event = Answer(case.program, case.application, option or None, UNSET if question is None else question)
-        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=self._now_ms())
-        self._looks.note(case.handle, "applicant", "answered")
-        self._wake()
+        self._desk.keep(case, event, once, self._desk.now_ms, who="applicant", what="answered")
 
     def _asked_again(self, opened: _Opened) -> web.StreamResponse:
         """The question once more, since nothing was chosen."""
-        text = self._pages.person(
+        text = self._desk.pages.person(
             opened.page,
             opened.words,
             reference=opened.case.application,
-            today_ms=self._now_ms(),
+            today_ms=self._desk.now_ms,
             languages=list(opened.program.languages.values()),
             once="",
             error=opened.words.say("question.wrong"),
@@ -189,36 +159,32 @@ class Applicants:
 
     async def _left(self, request: web.Request) -> web.StreamResponse:
         words = self._words(request)
-        return html(self._pages.plain(words, words.say("left.title"), [words.say("left.text")]))
+        return html(self._desk.pages.plain(words, words.say("left.title"), [words.say("left.text")]))
 
     # --- who is it? -------------------------------------------------------------------------------------------------
 
     def _linked(self, request: web.Request) -> Link:
         """The link of an address; one 404 for each that does not work."""
-        link = self._links.read(request.match_info["token"])
-        if link is None or self._looks.is_revoked(link):
+        link = self._desk.links.read(request.match_info["token"])
+        if link is None or self._desk.looks.is_revoked(link):
             raise web.HTTPNotFound
         return link
 
     def _case_of(self, link: Link) -> Case:
-        case = self._cases.case(link.handle)
-        if case is None or case.program not in self._programs:
+        case = self._desk.cases.case(link.handle)
+        if case is None or case.program not in self._desk.programs:
             raise web.HTTPNotFound
         return case
 
     def _opened(self, request: web.Request) -> _Opened:
         """The case of the session, with what its person has sent that the journal does not show yet."""
-        link = self._links.in_session(request.cookies.get(COOKIE, ""))
-        if link is None or self._looks.is_revoked(link):
+        link = self._desk.links.in_session(request.cookies.get(COOKIE, ""))
+        if link is None or self._desk.looks.is_revoked(link):
             raise web.HTTPNotFound
         case = self._case_of(link)
         words = self._words(request, case)
-        known = {happening.id for happening in case.happenings}
-        sent = [happening for happening in self._outbox.pending(link.handle) if happening.id not in known]
-        return _Opened(case, self._programs[case.program], words, self._page(case, sent, words))
-
-    def _page(self, case: Case, sent: Sequence[Happening], words: PageWords) -> PersonPage:
-        return person_page([*case.happenings, *sent], words, case.application, self._now_ms())
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms)
+        return _Opened(case, self._desk.programs[case.program], words, page)
 
     async def _held(self, request: web.Request) -> _Opened:
         """The same, once an answer to a question has brought something; after five seconds as it is."""
@@ -229,21 +195,18 @@ class Applicants:
             opened = self._opened(request)
         return opened
 
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
-
     def _words(self, request: web.Request, case: Case | None = None) -> PageWords:
         wanted = [request.query.get("lang", ""), request.cookies.get(LANGUAGE_COOKIE, "")]
         wanted += accepted_languages(request.headers.get("Accept-Language", ""))
-        program = next(iter(self._programs.values())) if case is None else self._programs[case.program]
+        program = next(iter(self._desk.programs.values())) if case is None else self._desk.programs[case.program]
         return program.in_language([tag for tag in wanted if tag])
 
     def _error_page(self, request: web.Request, status: int) -> web.StreamResponse:
         words = self._words(request)
         if status >= web.HTTPInternalServerError.status_code:
-            return html(self._pages.plain(words, words.say("error.title"), [words.say("ask.text")]), status)
+            return html(self._desk.pages.plain(words, words.say("error.title"), [words.say("ask.text")]), status)
         name = "often" if status == TOO_MANY else "gone"
-        return html(self._pages.plain(words, words.say(f"{name}.title"), [words.say(f"{name}.text")]), status)
+        return html(self._desk.pages.plain(words, words.say(f"{name}.title"), [words.say(f"{name}.text")]), status)
 
 
 def _applied_ms(case: Case) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -22,14 +21,10 @@ from ...schemas.words.texts import LanguageTexts
 from ..engine.rewards.fates import CLOSED
 from ..errors import OnwardError
 from ..printed_json import json_text
-from ..replay.happenings import Happening
 from ..replay.shown import shown_program
 from .applicants import ONCE
-from .cases import Case, Cases, QueuedCase
-from .links import Links
-from .looks import Looks
-from .outbox import Outbox
-from .pages import Pages
+from .cases import Case, QueuedCase
+from .desk import Desk
 from .person import person_page
 from .programmes import Programmes, page_of
 from .programs import ConsoleProgram
@@ -62,32 +57,15 @@ class Office:
         Says who sends a request.
     read_up_to
         When the topics had been read to their end, in words.
-    wake
-        Called when a form is kept, so that it is sent soon.
     people_at
         Where applicants see their site, for links to it.
-    now
-        The seconds since the epoch.
     """
 
     def __init__(
-        self,
-        cases: Cases,
-        outbox: Outbox,
-        links: Links,
-        looks: Looks,
-        programs: Mapping[str, ConsoleProgram],
-        pages: Pages,
-        figures: Programmes,
-        gate: Gate,
-        read_up_to: Callable[[], str],
-        wake: Callable[[], None],
-        people_at: URL,
-        now: Callable[[], float] = time.time,
+        self, desk: Desk, figures: Programmes, gate: Gate, read_up_to: Callable[[], str], people_at: URL
     ) -> None:
-        self._cases, self._outbox, self._links, self._looks = cases, outbox, links, looks
-        self._programs, self._pages, self._gate, self._read_up_to = programs, pages, gate, read_up_to
-        self._figures, self._wake, self._people_at, self._now = figures, wake, people_at, now
+        self._desk, self._figures, self._gate = desk, figures, gate
+        self._read_up_to, self._people_at = read_up_to, people_at
 
     def site(self, address: URL | None = None) -> web.Application:
         """The web application."""
@@ -126,8 +104,8 @@ class Office:
         reference, program = str(form.get("q", "")).strip(), str(form.get("program", ""))
         found = [
             case
-            for name in ([program] if program else self._programs)
-            if user.may("case", name) and (case := self._cases.find(name, reference)) is not None
+            for name in ([program] if program else self._desk.programs)
+            if user.may("case", name) and (case := self._desk.cases.find(name, reference)) is not None
         ]
         if len(found) == 1:
             return see_other(f"/cases/{found[0].handle}")
@@ -136,17 +114,17 @@ class Office:
         return self._rendered_list(user, rows, heading, program=program, q=reference)
 
     def _list(self, user: User, queue: Queue, program: str) -> web.StreamResponse:
-        names = [name for name in self._programs if user.may("case", name) and program in ("", name)]
-        cases = [case for name in names for case in self._cases.queued(queue, name)]
+        names = [name for name in self._desk.programs if user.may("case", name) and program in ("", name)]
+        cases = [case for name in names for case in self._desk.cases.queued(queue, name)]
         rows = [self._queued_row(case) for case in cases]
         return self._rendered_list(user, rows, TITLES[queue].capitalize(), queue=queue, program=program)
 
     def _rendered_list(
         self, user: User, rows: Sequence[object], heading: str, *, queue: str = "", program: str = "", q: str = ""
     ) -> web.StreamResponse:
-        names = [name for name in self._programs if user.may("case", name)]
+        names = [name for name in self._desk.programs if user.may("case", name)]
         counts = [
-            (name, sum(self._cases.count(name, of) for of in names if program in ("", of)), name == queue)
+            (name, sum(self._desk.cases.count(name, of) for of in names if program in ("", of)), name == queue)
             for name in QUEUES
         ]
         return self._html(
@@ -177,22 +155,22 @@ class Office:
 
     async def _json(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._looks.note(case.handle, user.name, "read the events")
+        self._desk.looks.note(case.handle, user.name, "read the events")
         text = json_text(shown_program(case.program, case.happenings))
         return web.Response(text=text, content_type="application/json")
 
     async def _show(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._looks.note(case.handle, user.name, "opened")
+        self._desk.looks.note(case.handle, user.name, "opened")
         return self._shown(user, case)
 
     async def _person(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._looks.note(case.handle, user.name, "read their page")
-        program = self._programs[case.program]
+        self._desk.looks.note(case.handle, user.name, "read their page")
+        program = self._desk.programs[case.program]
         words = program.in_language([request.query.get("lang", "")])
-        page = person_page([*case.happenings, *self._unread(case)], words, case.application, self._now_ms())
-        return html(self._pages.person(page, words, reference=case.application, today_ms=self._now_ms()))
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms)
+        return html(self._desk.pages.person(page, words, reference=case.application, today_ms=self._desk.now_ms))
 
     async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
@@ -202,8 +180,8 @@ class Office:
         user, case = await self._case(request)
         form = await form_of(request)
         written = {name.removeprefix(MOST): str(text) for name, text in form.items() if name.startswith(MOST)}
-        self._looks.note(case.handle, user.name, "asked what if")
-        program = self._programs[case.program]
+        self._desk.looks.note(case.handle, user.name, "asked what if")
+        program = self._desk.programs[case.program]
         texts = program.in_language([]).texts
         try:
             most = {name: read_limit(text, texts.times(name)) for name, text in written.items()}
@@ -222,7 +200,7 @@ class Office:
     def _asked_what_if(
         self, user: User, case: Case, limits: Limits, written: Mapping[str, str], result: Any = None
     ) -> web.StreamResponse:
-        program = self._programs[case.program]
+        program = self._desk.programs[case.program]
         texts, given = program.in_language([]).texts, _told_features(case)
         rows = []
         for feature in program.spec.features:
@@ -261,21 +239,19 @@ class Office:
             return self._shown(user, case, error="Say what happened.", status=web.HTTPBadRequest.status_code)
         option = str(form.get("option") or "") or None
         told_ms, recourse = answer
-        at_ms, fault = _event_time(str(form.get("on", "")), self._now_ms(), told_ms, recourse)
+        at_ms, fault = _event_time(str(form.get("on", "")), self._desk.now_ms, told_ms, recourse)
         if fault is None and option not in (None, *_ids(case)):
             fault = "Choose one of the ways that they were told."
         if fault is not None:
             return self._shown(user, case, error=fault, status=web.HTTPBadRequest.status_code)
         event = Outcome(case.program, case.application, result, None if result == "unseen" else option)
-        self._outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=at_ms)
-        self._looks.note(case.handle, user.name, "entered what happened")
-        self._wake()
+        self._desk.keep(case, event, once, at_ms, who=user.name, what="entered what happened")
         return see_other(f"/cases/{case.handle}")
 
     async def _link(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._looks.note(case.handle, user.name, "made a link")
-        link = self._people_at / "l" / self._links.token(case.handle, LINK_DAYS)
+        self._desk.looks.note(case.handle, user.name, "made a link")
+        link = self._people_at / "l" / self._desk.links.token(case.handle, LINK_DAYS)
         return self._shown(user, case, link=str(link))
 
     async def _reveal(self, request: web.Request) -> web.StreamResponse:
@@ -283,7 +259,7 @@ class Office:
         why = " ".join(str((await form_of(request)).get("why", "")).split())[:200]
         if not why:
             return self._shown(user, case, status=web.HTTPBadRequest.status_code)
-        self._looks.note(case.handle, user.name, "saw hidden values", why)
+        self._desk.looks.note(case.handle, user.name, "saw hidden values", why)
         return self._shown(user, case, is_revealed=True)
 
     def _shown(
@@ -296,9 +272,9 @@ class Office:
         is_revealed: bool = False,
         status: int = 200,
     ) -> web.StreamResponse:
-        program = self._programs[case.program]
+        program = self._desk.programs[case.program]
         words = program.in_language([])
-        answer, unread = _recourse_of(case), self._unread(case)
+        answer = _recourse_of(case)
         options = [] if answer is None else answer[1].options
         return self._html(
             "case.html",
@@ -310,24 +286,24 @@ class Office:
             application=case.application,
             program=words.words.program.name,
             standing=_sentence(case.state),
-            story=story([*case.happenings, *unread], words.texts),
+            story=story(self._desk.happenings(case), words.texts),
             pending=_pending(case),
             can_report=answer is not None and not _is_closed(case),
             ways=[(option.id, way_line(option, words.texts)) for option in options],
             error=error,
             link=link,
             once=secrets.token_urlsafe(9),
-            today=datetime.fromtimestamp(self._now(), UTC).date().isoformat(),
+            today=datetime.fromtimestamp(self._desk.now(), UTC).date().isoformat(),
             features=list(_features(case, program, words.texts.name_and_value, is_revealed=is_revealed)),
             masked=not is_revealed and any(feature.pii for feature in program.spec.features),
-            looked=[_looked(look) for look in self._looks.of_case(case.handle)],
+            looked=[_looked(look) for look in self._desk.looks.of_case(case.handle)],
         )
 
     # --- programmes -------------------------------------------------------------------------------------------------
 
     async def _programmes(self, request: web.Request) -> web.StreamResponse:
         user = await self._gate.user(request)
-        names = [name for name in self._programs if user.may("owner", name)]
+        names = [name for name in self._desk.programs if user.may("owner", name)]
         if not names:
             raise web.HTTPNotFound
         return see_other(f"/programmes/{names[0]}")
@@ -335,7 +311,7 @@ class Office:
     async def _programme(self, request: web.Request) -> web.StreamResponse:
         user, program = await self._owned(request)
         figures = await asyncio.to_thread(self._figures.figures, program.spec)
-        others = [name for name in self._programs if user.may("owner", name) and name != program.name]
+        others = [name for name in self._desk.programs if user.may("owner", name) and name != program.name]
         return self._html(
             "programme.html",
             user,
@@ -354,7 +330,7 @@ class Office:
     async def _owned(self, request: web.Request) -> tuple[User, ConsoleProgram]:
         """Who asks, and the programme; one 404 where it is not theirs, or not there."""
         user = await self._gate.user(request)
-        program = self._programs.get(request.match_info["name"])
+        program = self._desk.programs.get(request.match_info["name"])
         if program is None or not user.may("owner", program.name):
             raise web.HTTPNotFound
         return user, program
@@ -362,21 +338,13 @@ class Office:
     async def _case(self, request: web.Request) -> tuple[User, Case]:
         """Who asks, and the case; one 404 where it is not theirs, or not there."""
         user = await self._gate.user(request)
-        case = self._cases.case(request.match_info["key"])
-        if case is None or case.program not in self._programs or not user.may("case", case.program):
+        case = self._desk.cases.case(request.match_info["key"])
+        if case is None or case.program not in self._desk.programs or not user.may("case", case.program):
             raise web.HTTPNotFound
         return user, case
 
-    def _unread(self, case: Case) -> list[Happening]:
-        """What was sent from here that the journal does not show yet."""
-        known = {happening.id for happening in case.happenings}
-        return [happening for happening in self._outbox.pending(case.handle) if happening.id not in known]
-
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
-
     def _html(self, template: str, user: User, *, title: str, status: int = 200, **given: Any) -> web.StreamResponse:
-        page = self._pages.office(template, title=title, user=user.name, read_up_to=self._read_up_to(), **given)
+        page = self._desk.pages.office(template, title=title, user=user.name, read_up_to=self._read_up_to(), **given)
         return html(page, status)
 
     def _error_page(self, _: web.Request, status: int) -> web.StreamResponse:

@@ -21,6 +21,7 @@ from ..worker.web import serve
 from .applicants import Applicants
 from .case_store import CaseStore
 from .cases import Cases
+from .desk import Desk
 from .follower import Follower, Sender
 from .handles import keys_of
 from .links import Links
@@ -83,13 +84,13 @@ async def serve_console(
         outbox = stack.enter_context(closing(Outbox(state_dir, topics)))
         looks = stack.enter_context(closing(Looks(state_dir)))
         follower, sender = Follower(options, topics, store), Sender(options, topics, state_dir)
-        parts = cases, outbox, Links(keys), looks, programs, Pages(is_simulated=is_simulated)
+        pages = Pages(is_simulated=is_simulated)
+        desk = Desk(cases, outbox, Links(keys), looks, programs, pages, sender.wake.set)
         metrics = ConsoleMetrics(lambda: follower.read_up_to_ms, outbox.waiting)
-        applicants = metrics.counted(Applicants(*parts, sender.wake.set, sites.address).site(), "applicants")
+        applicants = metrics.counted(Applicants(desk, sites.address).site(), "applicants")
         port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port"))
         people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
-        figures = Programmes(state_dir)
-        office = Office(*parts, figures, gate, lambda: _read_up_to(follower), sender.wake.set, people_at).site()
+        office = Office(desk, Programmes(state_dir), gate, lambda: _read_up_to(follower), people_at).site()
         metrics.counted(office, "office")
         metrics.add_page(office)
         _add_health(office, follower)

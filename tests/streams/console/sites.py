@@ -17,6 +17,7 @@ from onward.schemas.words.form import FeatureWords, LanguageWords, Organisation,
 from onward.streams.console.applicants import Applicants
 from onward.streams.console.case_store import CaseStore
 from onward.streams.console.cases import Cases
+from onward.streams.console.desk import Desk
 from onward.streams.console.handles import Keys
 from onward.streams.console.links import Links
 from onward.streams.console.looks import Looks
@@ -59,6 +60,11 @@ class Console:
         spec = replace(story.run.programs["loan"].spec, words=WORDS)
         self.programs = console_programs([LoadedSpec(spec, Path("loan.yaml"))])
 
+    @property
+    def desk(self) -> Desk:
+        parts = self.cases, self.outbox, self.links, self.looks, self.programs, Pages()
+        return Desk(*parts, self._wake, lambda: self.clock)
+
     def read(self) -> None:
         """Read what the topics hold."""
         topics = self.story.run.topics
@@ -67,8 +73,7 @@ class Console:
                 self.store.fold(log)
 
     def applicants(self, address: URL | None = None) -> web.Application:
-        parts = self.cases, self.outbox, self.links, self.looks, self.programs, Pages()
-        return Applicants(*parts, self._wake, address, lambda: self.clock).site()
+        return Applicants(self.desk, address).site()
 
     def link(self, name: str, days: int = 90) -> str:
         return f"/l/{self.links.token(KEYS.handle('loan', name), days)}"

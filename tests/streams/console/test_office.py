@@ -19,7 +19,6 @@ from yarl import URL
 
 from onward.schemas.events import Outcome
 from onward.streams.console.office import Office
-from onward.streams.console.pages import Pages
 from onward.streams.console.programmes import FEWEST, Programmes, Share, _without_hidden
 from onward.streams.console.whatif import Limits
 from onward.streams.console.who import Gate, OpenGate, TokenGate
@@ -50,17 +49,8 @@ def site(story: Tape, tmp_path: Path):
 
 
 def office(site: Console, gate: Gate | None = None) -> web.Application:
-    parts = (
-        site.cases,
-        site.outbox,
-        site.links,
-        site.looks,
-        site.programs,
-        Pages(),
-        Programmes(site.folder),
-        gate or OpenGate(),
-    )
-    return Office(*parts, lambda: "now", site._wake, URL("https://pages.example"), lambda: site.clock).site()
+    people_at = URL("https://pages.example")
+    return Office(site.desk, Programmes(site.folder), gate or OpenGate(), lambda: "now", people_at).site()
 
 
 def key(name: str = NAME) -> str:
