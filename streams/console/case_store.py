@@ -174,9 +174,9 @@ class CaseStore:
                 self._forget_what_was_not_committed()
                 raise
             self._next |= self._read
-            if self._has_erased:
-                self._has_erased = False
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if self._has_erased:  # until nobody reads what the log still holds
+                [(is_busy, *_)] = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._has_erased = bool(is_busy)
         return count
 
     def _forget_what_was_not_committed(self) -> None:

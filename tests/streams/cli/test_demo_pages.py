@@ -10,7 +10,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-SECONDS = 120.0
+SECONDS = 300.0
+"""A worker that compiles its loops may take minutes."""
 
 
 def page_with(address: str, text: str) -> str:

@@ -42,7 +42,8 @@ features:
   income: {name: Your income, up: earn more}
   debts: {name: Your debts, down: owe less}
 """
-SECONDS = 60.0
+SECONDS = 300.0
+"""A worker that compiles its loops may take minutes."""
 
 
 @contextmanager
@@ -111,11 +112,11 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
             async with aiohttp.ClientSession(cookie_jar=jar) as session:
                 await page_with(session, path, "has an answer for you")
                 await posted(session, path)
-                page = await page_with(session, f"{people}/you", "Question 1")
                 for number in ("1", "2"):
+                    page = await page_with(session, f"{people}/you", f"Question {number}")
                     assert field(page, "question") == number
-                    page = await posted(session, f"{people}/you/answer", question=number, option="1")
-                assert "What you can do now" in page
+                    await posted(session, f"{people}/you/answer", question=number, option="1")
+                page = await page_with(session, f"{people}/you", "What you can do now")
                 page = await posted(session, f"{people}/you/answer", once=field(page, "once"), option="1")
                 assert "You chose this way" in page
                 page = await posted(session, f"{office}/cases", q="ada", program="")
