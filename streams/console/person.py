@@ -127,6 +127,12 @@ class _Told:
     is_over: bool = False
     """The time of what was told is over."""
 
+    @property
+    def is_promised(self) -> bool:
+        """Whether what was told holds until a time of its own, in rounds or under later models."""
+        is_there = bool(self.ways) or isinstance(self.answer, NoRecourse)
+        return is_there and not self.is_over and bool(self.answer and self.answer.expires_at)
+
     def take(self, happening: Happening) -> None:
         """Take the next event into account."""
         event = happening.event
@@ -208,8 +214,7 @@ def person_page(
         place = (words.say("approved.place"),) if told.has_place else ()
         return PersonPage("approved", words.say("approved.title"), (_applied(words, "approved.text"), *place))
     # A promise may outlast the time in which an outcome counts.
-    is_promised = any(option.status == "open" for option in told.ways.values())
-    if told.has_ended and (told.is_better_off or not is_promised):
+    if told.has_ended and (told.is_better_off or not told.is_promised):
         last = "ended.thanks" if told.said_how_it_went else "ended.text"
         return PersonPage("ended", words.say("ended.title"), (words.say(last),))
     answer = told.answer

@@ -104,6 +104,14 @@ STATES: dict[str, tuple[str, list[Any]]] = {
         "ways",
         [APPLIED, OPEN, Outcome("loan", "a", "not_improved", "1"), Reward(**CASE, fate="rewarded", reward=0.0)],
     ),
+    "round promised longer": (
+        "ways",
+        [APPLIED, replace(TWO, round=3, expires_at=EXPIRES), Reward(**CASE, fate="censored")],
+    ),
+    "apply again, promised longer": (
+        "apply_again",
+        [APPLIED, NoRecourse(**ANSWER, **AGAIN, round=3, expires_at=EXPIRES), Reward(**CASE, fate="censored")],
+    ),
     "round over": (
         "ended",
         [APPLIED, replace(TWO, round=3), PromiseChange(**CASE, status="expired", settled_in=5)],
