@@ -22,13 +22,14 @@ def own_sentences(tag: str) -> Mapping[str, str]:
 
     ``de-CH`` reads those of ``de``.
     """
-    sentences: Mapping[str, str] = _sentences(FOLDER, tag.partition("-")[0])
+    sentences: Mapping[str, str] = read_sentences(FOLDER, tag.partition("-")[0])
     return sentences
 
 
 @cache
-def _sentences(folder: Path, language: str) -> Mapping[str, Any]:
-    file = folder / f"{language}.yaml"
+def read_sentences(folder: Path, name: str) -> Mapping[str, Any]:
+    """Sentences of ours in the file NAME.yaml of a folder, by their names; none where it is not there."""
+    file = folder / f"{name}.yaml"
     if not file.is_file():
         return {}
     document = YamlDocument(file.read_bytes())
@@ -39,7 +40,7 @@ def _sentences(folder: Path, language: str) -> Mapping[str, Any]:
 
 def page_sentences(tag: str) -> Mapping[str, SentenceForms]:
     """What pages and letters say in a language beside the sentences of answers; nothing where Onward has none."""
-    return _sentences(PAGES, tag.partition("-")[0])
+    return read_sentences(PAGES, tag.partition("-")[0])
 
 
 def sentences_of(tag: str, replaced: Sentences) -> Mapping[str, str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -25,11 +25,12 @@ from ..replay.shown import shown_program
 from .applicants import ONCE
 from .cases import Case, QueuedCase
 from .desk import Desk
+from .looks import Look
 from .person import person_page
 from .programmes import Programmes, page_of
 from .programs import ConsoleProgram
 from .standing import QUEUES, Queue
-from .story import Pending, day, say, story, way_line
+from .story import HIDDEN, Pending, day, say, story, way_line
 from .web import form_of, html, make_site, see_other
 from .whatif import LimitError, Limits, read_limit, ways_within
 from .who import Gate, User
@@ -195,7 +196,7 @@ class Office:
             answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits)
         except OnwardError as error:
             return self._asked_what_if(user, case, limits, written, {"title": str(error), "ways": ()})
-        return self._asked_what_if(user, case, limits, written, _result(answer, texts))
+        return self._asked_what_if(user, case, limits, written, _result(answer, texts, _personal(program)))
 
     def _asked_what_if(
         self, user: User, case: Case, limits: Limits, written: Mapping[str, str], result: Any = None
@@ -211,7 +212,7 @@ class Office:
                     {
                         "feature": feature.name,
                         "name": name,
-                        "value": "hidden" if feature.pii else text,
+                        "value": HIDDEN if feature.pii else text,
                         "number": feature.bounds is not None,
                         "fixed": feature.name in limits.fixed,
                         "most": written.get(feature.name, ""),
@@ -276,6 +277,7 @@ class Office:
         words = program.in_language([])
         answer = _recourse_of(case)
         options = [] if answer is None else answer[1].options
+        hidden = frozenset[str]() if is_revealed else _personal(program)
         return self._html(
             "case.html",
             user,
@@ -286,16 +288,16 @@ class Office:
             application=case.application,
             program=words.words.program.name,
             standing=_sentence(case.state),
-            story=story(self._desk.happenings(case), words.texts),
+            story=story(self._desk.happenings(case), words.texts, hidden),
             pending=_pending(case),
             can_report=answer is not None and not _is_closed(case),
-            ways=[(option.id, way_line(option, words.texts)) for option in options],
+            ways=[(option.id, way_line(option, words.texts, hidden)) for option in options],
             error=error,
             link=link,
             once=secrets.token_urlsafe(9),
             today=datetime.fromtimestamp(self._desk.now(), UTC).date().isoformat(),
-            features=list(_features(case, program, words.texts.name_and_value, is_revealed=is_revealed)),
-            masked=not is_revealed and any(feature.pii for feature in program.spec.features),
+            features=list(_features(case, program, words.texts.name_and_value, hidden)),
+            masked=bool(hidden),
             looked=[_looked(look) for look in self._desk.looks.of_case(case.handle)],
         )
 
@@ -358,7 +360,12 @@ def _told_features(case: Case) -> Mapping[str, Value | None]:
     return told[-1].features if told else {}
 
 
-def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts) -> Mapping[str, Any]:
+def _personal(program: ConsoleProgram) -> frozenset[str]:
+    """The features whose values are personal data."""
+    return frozenset(feature.name for feature in program.spec.features if feature.pii)
+
+
+def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts, hidden: Container[str]) -> Mapping[str, Any]:
     """An answer to a what-if, as the page shows it."""
     if answer is None:
         return {"title": "The model says yes to them as they are", "ways": ()}
@@ -366,8 +373,11 @@ def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts) -> Mappi
         return {"title": f"No way within these limits: {answer.detail}", "ways": ()}
     ways = []
     for option in answer.options:
-        changes = [texts.told(change) for change in option.changes]
-        told = [{"name": change.name, "now": change.now or "", "to": change.to} for change in changes]
+        told = []
+        for change in option.changes:
+            parts = texts.told(change)
+            now, to = (HIDDEN, HIDDEN) if change.feature in hidden else (parts.now or "", parts.to)
+            told.append({"name": parts.name, "now": now, "to": to})
         ways.append({"which": f"Way {option.id}", "heading": texts.heading(option.changes), "changes": told})
     return {"title": "Within these limits", "ways": ways}
 
@@ -422,17 +432,17 @@ def _pending(case: Case) -> Pending | None:
 
 
 def _features(
-    case: Case, program: ConsoleProgram, in_words: Callable[[str, Value], tuple[str, str]], *, is_revealed: bool
-) -> Any:
+    case: Case, program: ConsoleProgram, in_words: Callable[[str, Value], tuple[str, str]], hidden: Container[str]
+) -> Iterator[tuple[str, str, bool]]:
     """What the person told, feature by feature: name, value, and whether it is hidden."""
     given = _told_features(case)
     for feature in program.spec.features:
         value = given.get(feature.name)
         if value is not None:
-            yield (*in_words(feature.name, value), feature.pii and not is_revealed)
+            yield (*in_words(feature.name, value), feature.name in hidden)
 
 
-def _looked(look: Any) -> str:
+def _looked(look: Look) -> str:
     times = f" ({look.times} times)" if look.times > 1 else ""
     why = f": {look.why}" if look.why else ""
     return f"{look.who}, {look.day}: {look.what}{why}{times}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,12 +28,14 @@ from ...schemas.events import (
 )
 from ...schemas.headers import format_time, parse_time
 from ...schemas.words.numbers import form_of, locale_of
+from ...schemas.words.sentences import read_sentences
 from ...schemas.words.texts import LanguageTexts
-from ...schemas.yamltree import YamlDocument
 from ..replay.happenings import Happening
 
-SENTENCES = Path(__file__).with_name("office.yaml")
+FOLDER = Path(__file__).parent
 ENGLISH = "en"
+HIDDEN = "hidden"
+"""Stands for a value of personal data."""
 
 
 class StoryEntry(NamedTuple):
@@ -69,14 +70,14 @@ class _Said(NamedTuple):
     options: Sequence[Option] = ()
 
 
-def story(happenings: Sequence[Happening], texts: LanguageTexts) -> list[StoryEntry]:
-    """The entries of a case's events, which come by event time."""
-    return [_entry(happening, texts) for happening in happenings]
+def story(happenings: Sequence[Happening], texts: LanguageTexts, hidden: Container[str] = ()) -> list[StoryEntry]:
+    """The entries of a case's events, which come by event time; without the values of ``hidden`` features."""
+    return [_entry(happening, texts, hidden) for happening in happenings]
 
 
 def say(sentence: str, *, n: int | None = None, **given: object) -> str:
     """A sentence for the office."""
-    forms = _sentences()[sentence]
+    forms = read_sentences(FOLDER, "office")[sentence]
     text: str = forms if isinstance(forms, str) else form_of(forms, locale_of(ENGLISH), Decimal(n or 0))
     return text.format(n=n, **given)
 
@@ -93,20 +94,12 @@ def minute(time_ms: int) -> str:
     return f"{at.day} {at:%b %Y, %H:%M}"
 
 
-def way_line(option: Option, texts: LanguageTexts) -> str:
-    """A way in one line: of each feature from where to where."""
-    return "; ".join(_move(change, texts) for change in option.steps or option.changes)
+def way_line(option: Option, texts: LanguageTexts, hidden: Container[str] = ()) -> str:
+    """A way in one line: of each feature from where to where, but for ``hidden`` ones."""
+    return "; ".join(_move(change, texts, change.feature in hidden) for change in option.steps or option.changes)
 
 
-@cache
-def _sentences() -> Mapping[str, Any]:
-    document = YamlDocument(SENTENCES.read_bytes())
-    assert not document.problems, f"{SENTENCES} is ours"
-    sentences: Mapping[str, Any] = document.value
-    return sentences
-
-
-def _entry(happening: Happening, texts: LanguageTexts) -> StoryEntry:
+def _entry(happening: Happening, texts: LanguageTexts, hidden: Container[str]) -> StoryEntry:
     said = _in_words(happening.event)
     notes = [
         say(f"note.{name}")
@@ -121,7 +114,7 @@ def _entry(happening: Happening, texts: LanguageTexts) -> StoryEntry:
         said.title,
         notes,
         said.lines,
-        [(option.id, way_line(option, texts)) for option in said.options],
+        [(option.id, way_line(option, texts, hidden)) for option in said.options],
         f"{happening.topic}/{happening.partition}@{happening.offset}",
         happening.id,
     )
@@ -210,8 +203,10 @@ def _refused(event: DeadLetter) -> _Said:
     return _Said(say("story.refused", topic=event.topic), "Onward", "turn", [f"{event.reason}: {event.detail}"])
 
 
-def _move(change: Change, texts: LanguageTexts) -> str:
+def _move(change: Change, texts: LanguageTexts, is_hidden: bool) -> str:
     parts = texts.told(change)
+    if is_hidden:
+        return f"{parts.name}: {HIDDEN}"
     return f"{parts.name}: {parts.to if parts.now is None else f'{parts.now} → {parts.to}'}"
 
 

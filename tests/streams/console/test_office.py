@@ -128,13 +128,18 @@ async def test_an_outcome_that_cannot_be_is_refused_in_words(site: Console, chan
 
 async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: Console) -> None:
     program = site.programs["loan"]
-    hidden = tuple(replace(feature, pii=feature.name == "region") for feature in program.spec.features)
+    hidden = tuple(replace(feature, pii=feature.name in ("region", "income")) for feature in program.spec.features)
     program.spec = replace(program.spec, features=hidden)
     async with visiting(office(site)) as client:
         path = f"/cases/{key()}"
-        assert "north" not in (await text_of(client, path))[1]
+        _, page = await text_of(client, path)
+        assert "north" not in page
+        assert "Your income: hidden" in page
+        assert "€10,000" not in page
         assert (await posted(client, f"{path}/reveal", {"why": " "}))[0] == 400
-        assert "north" in (await posted(client, f"{path}/reveal", {"why": "they called"}))[1]
+        _, page = await posted(client, f"{path}/reveal", {"why": "they called"})
+        assert "north" in page
+        assert "Your income: €10,000" in page
         _, page = await text_of(client, path)
     assert "north" not in page
     assert "saw hidden values: they called" in page
