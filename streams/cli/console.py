@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -15,7 +16,6 @@ from pydantic import Field, model_validator
 from pydantic_settings import CliPositionalArg, CliToggleFlag
 from yarl import URL
 
-from ..console.who import is_loopback
 from ..durations import milliseconds
 from ..errors import UsageError
 from ..kafka.connection import connection
@@ -69,6 +69,8 @@ class ServeSettings(BrokerSettings):
 
     @model_validator(mode="after")
     def _is_guarded(self) -> Self:
+        from ..console.who import is_loopback
+
         named = (self.auth_jwks, self.auth_issuer, self.auth_audience)
         if None in named and named != (None, None, None):
             raise ValueError("auth_jwks, auth_issuer and auth_audience belong together: give all or none")
@@ -114,8 +116,15 @@ def run(args: Sequence[str]) -> int:
     """Run the action that the first argument names."""
     if not args:
         raise UsageError("say what is to be done: serve, link, letter or words (see `onward console --help`)")
+    check_extra("onward console")
     actions = {"serve": _serve, "link": _link, "letter": _letter, "words": _words}
     return run_action("console", USAGE, actions, args)
+
+
+def check_extra(command: str) -> None:
+    """Raise ``UsageError`` where a package is missing that only pages need."""
+    if not all(map(find_spec, ("itsdangerous", "jwt"))):
+        raise UsageError(f"{command} needs more packages: pip install 'onward[console]'")
 
 
 def _serve(args: Sequence[str]) -> int:

@@ -34,6 +34,7 @@ from ..records import Record
 from ..settings import BrokerSettings, WorldSettings
 from ..settings.fields import Names
 from ..topics import Topics, plan
+from .console import check_extra
 from .flags.output_paths import check_file, make_new_folder
 from .flags.parsing import parse_settings
 from .process.client_logs import quiet_kafka_clients
@@ -139,6 +140,8 @@ def demo(settings: DemoSettings) -> int:
     for flag, path in (("--report", report), ("--picture", settings.picture)):
         if path is not None:
             check_file(flag, path)
+    if settings.pages:
+        check_extra("onward demo --pages")
     if settings.brokers:
         connection.connection(settings)  # refuses wrong settings before anything else is done
     console, started = Console(), monotonic()

@@ -231,13 +231,14 @@ class CaseStore:
         applicant = getattr(event, "applicant", None)
         for name in names:
             case, is_own = self._case(program, name), name == application
-            is_theirs = case.applicant is None or applicant in (None, case.applicant)
+            # What Onward says of an applicant counts; an application in somebody else's name is refused.
+            is_theirs = found.is_output or case.applicant is None or applicant in (None, case.applicant)
             known = applicant if is_own and is_theirs and isinstance(applicant, str) else case.applicant
             if self._erased and self._was_erased(case.handle, program, known, found):
                 continue
             is_changed = (case.application, case.applicant) != (name, known)
             case.application, case.applicant = name, known
-            if is_own and is_theirs:  # an application in somebody else's name is refused
+            if is_own and is_theirs:
                 is_changed |= case.standing.take(happening.time_ms, event)
             if is_changed:
                 self._changed[case.id] = case

@@ -20,12 +20,19 @@ from ...schemas.events import DeadLetter
 from ...schemas.kinds import kinds
 from ..journal.entries import JournalPosition
 from ..ledger.file import connected, ledger_errors
+from ..records import TopicPartition
 from ..replay.happenings import FoundHappening, Happening
 from ..replay.history import CaseHistory, state_of
 from .case_store import FILE
 from .handles import Keys
 from .standing import Standing
 
+REFUSED_TOGETHER = """
+SELECT letters.topic, letters.partition, letters.offset, letters.last FROM happenings JOIN letters
+ON letters.topic = happenings.topic AND letters.partition = happenings.partition
+AND happenings.offset BETWEEN letters.offset AND letters.last WHERE case_id = ? AND letters.last IS NOT NULL
+"""
+"""The dead letters of several records, or without what theirs said, that are about inputs of a case."""
 _unpack = msgspec.msgpack.Decoder(Standing).decode
 
 
@@ -81,6 +88,8 @@ class Cases:
                 history.add(found)
             for found in self._letters(application):
                 history.add(found)
+            for topic, partition, first, last in self._db.execute(REFUSED_TOGETHER, (case_id,)):
+                history.refuse(TopicPartition(topic, partition), first, last)
             happenings = history.happenings
         return Case(handle, program, application, happenings) if happenings else None
 

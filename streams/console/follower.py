@@ -39,7 +39,6 @@ class Follower:
         self._options, self._topics, self._store = options, topics, store
         self.fault: str | None = "it has not begun to read"
         self.read_up_to_ms: int | None = None
-        self.happenings = 0
 
     def run(self, stop: threading.Event) -> None:
         """Read until ``stop``; what Kafka refuses, or the disk, is tried again."""
@@ -62,7 +61,7 @@ class Follower:
             while not stop.is_set() and (time.monotonic() < until or not reader.caught_up):
                 records = reader.poll(POLL_SECONDS)
                 if records:
-                    self.happenings += self._store.fold(records)
+                    self._store.fold(records)
                 if reader.caught_up:
                     self.read_up_to_ms = time.time_ns() // 1_000_000
 

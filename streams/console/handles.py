@@ -59,18 +59,13 @@ def keys_of(folder: Path, *, is_new: bool = True) -> Keys:
                 f.write(f"{secrets.token_urlsafe(KEY_BYTES)}\n")
         if path.stat().st_mode & 0o077:
             raise LedgerError(f"{path} may be read by others: chmod 600 {path}")
-        lines = path.read_text(encoding="ascii").split()
+        lines = [line for line in map(str.strip, path.read_text(encoding="ascii").splitlines()) if line]
+    except FileNotFoundError:
+        raise LedgerError(
+            f"{folder} holds no keys: give the --state-dir of `onward console serve`, once it has begun"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise LedgerError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not lines:
         raise LedgerError(f"{path} holds no key: delete it, and a new one is made; links of before then work no more")
     return Keys(lines)
-
-
-def add_key(folder: Path) -> None:
-    """Let a new key sign from now on; links that older ones have signed go on."""
-    keys_of(folder)
-    with (folder / FILE).open("a", encoding="ascii") as file:
-        file.write(f"{secrets.token_urlsafe(KEY_BYTES)}\n")
-        file.flush()
-        os.fsync(file.fileno())

@@ -194,3 +194,12 @@ def test_retrains_are_named_where_the_flag_is_given(capsys: pytest.CaptureFixtur
     line = ["models", "import", "m.onnx", "--data", "d.csv", "--spec", "s.yaml", "--output", "o", "--retrain"]
     assert cli.main(line) == 2
     assert "--retrain: expected at least one argument" in capsys.readouterr().err
+
+
+def test_commands_that_serve_pages_say_which_extra_they_need(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onward.streams.cli.console.find_spec", lambda _: None)
+    for command in (["console", "link", "x"], ["demo", "--pages"]):
+        assert cli.main(command) == 2
+        assert "needs more packages: pip install 'onward[console]'" in capsys.readouterr().err

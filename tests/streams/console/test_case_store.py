@@ -11,7 +11,7 @@ import pytest
 from onward.schemas.events import Application, Erasure
 from onward.streams.console.case_store import CaseStore
 from onward.streams.console.cases import Case, Cases
-from onward.streams.console.handles import Keys, add_key, keys_of
+from onward.streams.console.handles import Keys, keys_of
 from onward.streams.console.programmes import Programmes
 from onward.streams.console.upkeep import Backup
 from onward.streams.errors import LedgerError
@@ -176,6 +176,19 @@ def test_who_applies_under_somebody_s_name_gets_nothing_of_their_case(tmp_path: 
     store.close()
 
 
+def test_the_applicant_is_the_one_whom_an_answer_names(tmp_path: Path) -> None:
+    earlier, later = (tape(tmp_path / who, decisions="external", **TIMED) for who in ("earlier", "later"))
+    for story, who in ((earlier, "earlier"), (later, "later")):
+        story.send("applications", Application("loan", "x", dict(POOR), who), 0, "a")
+        story.decides("x", 1)
+        story.fold()
+    store = CaseStore(tmp_path / "console", later.run.topics, KEYS)
+    store.fold(earlier.journal)
+    store.fold(later.run.broker.logs["recourse", 0])
+    assert store._db.execute("SELECT applicant FROM cases").fetchall() == [("later",)]
+    store.close()
+
+
 def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     story, names = external(tmp_path)
     for number in range(200):
@@ -196,7 +209,8 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
 
 def test_keys_are_made_once_and_a_new_one_renames_no_case(tmp_path: Path) -> None:
     before = keys_of(tmp_path / "state")
-    add_key(tmp_path / "state")
+    with (tmp_path / "state" / "keys").open("a") as file:
+        file.write("another key\n")
     after = keys_of(tmp_path / "state")
     assert [*before.secrets, after.secrets[-1]] == after.secrets
     assert before.handle("loan", "x") == after.handle("loan", "x") != after.handle("loan", "y")
