@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 
+from msgspec import structs
+
 from ...schemas.spec import ProgramSpec
 from ...schemas.words.form import LanguageWords
 from ...schemas.words.languages import ENGLISH
 from ...schemas.words.numbers import date_format, form_of, locale_of
 from ...schemas.words.sentences import SentenceForms, own_sentences, page_sentences
-from ...schemas.words.texts import LanguageTexts
+from ...schemas.words.texts import LanguageTexts, guessed_feature
 
 ADDRESSES = ("https://", "http://", "mailto:", "tel:")
 """How links on pages may begin."""
@@ -33,7 +35,9 @@ class PageWords:
         if lacks:
             raise ValueError("\n".join(lacks))
         self.tag, self.words = tag, words
-        self.texts = LanguageTexts(tag, words, spec)
+        # A feature that may change no more may have lost its words, and stands in what people were told before.
+        named = {**{feature.name: guessed_feature(feature) for feature in spec.features}, **words.features}
+        self.texts = LanguageTexts(tag, structs.replace(words, features=named), spec)
         self._locale = locale_of(tag)
         self.sentences: Mapping[str, SentenceForms] = {**own_sentences(tag), **page_sentences(tag), **words.sentences}
         self.day_of = date_format(self._locale)

@@ -321,7 +321,7 @@ def _way(option: Option, words: PageWords, told: _Told | None = None, place: int
         words.texts.heading(option.changes),
         tuple(_change(change, words, before) for change in option.changes),
         tuple(in_order),
-        tuple(words.texts.followed(change) for change in option.follows or ()),
+        tuple(words.texts.followed(one) for one in option.follows or () if one.feature in words.words.features),
         which if told else "",
         chosen=told is not None and told.picked == option.id,
         is_new=former is not None,

@@ -237,6 +237,19 @@ def test_a_choice_is_shown_until_another_one_is_made() -> None:
     assert page_of("refused").is_refused
 
 
+def test_a_feature_that_has_lost_its_words_is_told_by_its_name() -> None:
+    en = SPEC.words["en"]
+    features = {name: words for name, words in en.features.items() if name not in ("savings", "loan_amount")}
+    fixed = tuple(replace(one, mutable="none") if one.name == "savings" else one for one in SPEC.features)
+    words = PageWords(replace(SPEC, features=fixed, words={"en": replace(en, features=features)}), "en")
+    follows = (Change("loan_amount", 9000, 8000), OWE)
+    page = person_page(happenings([APPLIED, told(option("1", SAVE, follows=follows))]), words, "a")
+    assert [(change.name, change.now, change.to) for change in page.ways[0].changes] == [
+        ("Savings", "1,700 EUR", "7,200 EUR")
+    ]
+    assert len(page.ways[0].follows) == 1
+
+
 def test_words_that_lack_something_are_refused_with_what_they_lack(tmp_path: Path) -> None:
     en = SPEC.words["en"]
     bare = replace(SPEC, words={"en": replace(en, organisation=replace(en.organisation, ask="javascript:alert(1)"))})
