@@ -109,9 +109,13 @@ def test_what_another_worker_is_sending_is_not_deleted(tmp_path, address):
 def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
     ledger, snapshots, done = tmp_path / "journal-0.sqlite", Snapshots(str(tmp_path / "snapshots"), keep=1), Event()
     Ledger(ledger, *JOURNAL).close()
+    # Whoever opens a file first locks it for a moment; only what happens later is looked at here.
+    opened = Event()
 
     def write():
         with closing(sqlite3.connect(ledger, isolation_level=None, timeout=0)) as db:
+            db.execute("SELECT count(*) FROM meta").fetchone()
+            opened.set()
             for number in range(100_000):
                 if done.is_set():
                     break
@@ -124,6 +128,7 @@ def test_a_snapshot_of_a_ledger_that_is_being_written_is_one_commit_s(tmp_path):
 
     writer = threading.Thread(target=write)
     writer.start()
+    opened.wait()
     seen = set()
     for _ in range(15):
         snapshot = take_snapshot(snapshots, ledger)
