@@ -57,7 +57,7 @@ for option in ada.options:
 
 # What rejected people of the data would be told, and what is suspicious about it.
 review = program.review(data, people=50)
-print(f"{review.people} rejected people would be told {review.options} options")
+print(f"{review.sample} rejected people would be told {review.options} options")
 for suspicion in review.suspicions:
     print(f"{suspicion.place}: {suspicion.text}")
 

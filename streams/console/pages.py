@@ -106,7 +106,7 @@ class Pages:
 
     def review(self, review: Review, spec: ProgramSpec, sha256: str) -> str:
         """A review of a spec as one file, for the pull request that changes it."""
-        uses = {use.feature: use for use in review.features}
+        uses = {use.name: use for use in review.features}
         rows = [_reviewed(feature, uses.get(feature.name)) for feature in spec.features if feature.may_change]
         return self._render(
             "review.html",
@@ -114,8 +114,7 @@ class Pages:
             program=spec.program,
             sha256=sha256,
             review=review,
-            told=review.people - sum(review.none.values()),
-            features=sorted(rows, key=lambda row: -row["people"]),
+            features=sorted(rows, key=lambda row: -row["told"]),
             fixed=[feature.name for feature in spec.features if not feature.may_change],
         )
 
@@ -135,5 +134,5 @@ def _reviewed(feature: Feature, use: FeatureUse | None) -> Mapping[str, Any]:
     """What people may be told to change of a feature, and how many are."""
     use = use or FeatureUse(feature.name, 0, 0, 0)
     most = "" if feature.max_change is None else str(feature.max_change)
-    counts = {"people": use.people, "up": use.up, "down": use.down, "only": use.only_way}
+    counts = {"told": use.told, "up": use.up, "down": use.down, "only": use.only}
     return {"name": feature.name, "called": readable(feature.name), "may": feature.mutable, "most": most, **counts}

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-PEOPLE = 200
+PEOPLE = 300
 """Rejected people who are answered, where nobody says how many."""
 
 
 class FeatureUse(Struct, frozen=True):
     """How often options change a feature, and by how much.
 
-    ``options`` change it, which ``people`` have; for ``only_way`` people every option does. ``median`` and ``most`` are
-    how far its numbers move, in its ``unit``, or by how many levels; None for categories. ``example`` is the most
-    frequent change of a feature that has no numbers. ``up`` and ``down`` are in how many options it goes there.
+    ``options`` change the feature ``name``, which ``told`` people have; for ``only`` people there is no way without it.
+    ``median`` and ``most`` are how far its numbers move, in its ``unit``, or by how many levels; None for categories.
+    ``example`` is the most frequent change of a feature without numbers. ``up`` and ``down`` are in how many options it
+    goes there.
     """
 
-    feature: str
+    name: str
     options: int
-    people: int
-    only_way: int
+    told: int
+    only: int
     median: float | None = None
     most: float | None = None
     unit: str | None = None
@@ -77,10 +78,11 @@ class Suspicion(Struct, frozen=True):
 class Review(Struct, frozen=True):
     """What a program would tell the rejected people of a data file.
 
-    Of its ``rows``, without the ``unlabelled`` ones, the model rejects ``rejected``; ``people`` of them were answered.
-    ``none`` counts those without an option by reason. ``suspicions`` are the gravest kinds first. ``lasting`` is the
-    share of options that models of other rows accept, None where training has not measured it. ``note`` says why nobody
-    was answered, where that cannot be.
+    Of its ``rows``, without the ``unlabelled`` ones, the model rejects ``rejected``; a ``sample`` of them was answered:
+    ``told`` have options, ``none`` counts the others by reason. ``fragile`` options are rejected when somebody does
+    more than asked, beyond an end that they are told; None where the program does not look at that. ``suspicions`` are
+    the gravest kinds first. ``lasting`` is the share of options that models of other rows accept, None where training
+    has not measured it. ``note`` says why nobody was answered, where that cannot be.
     """
 
     program: str
@@ -88,8 +90,10 @@ class Review(Struct, frozen=True):
     rows: int
     unlabelled: int
     rejected: int
-    people: int
+    sample: int
+    told: int
     options: int
+    fragile: int | None
     none: dict[str, int]
     features: tuple[FeatureUse, ...]
     examples: tuple[Example, ...]

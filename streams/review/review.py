@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from ...agents.goals import accepted
 from ...schemas.events import NoRecourse, Recourse, Value
@@ -61,8 +61,10 @@ def review(
         rows=len(evidence.desired),
         unlabelled=int(evidence.read.unlabelled.sum()),
         rejected=int((~evidence.approved).sum()),
-        people=len(evidence.answers),
+        sample=len(evidence.answers),
+        told=len(evidence.answers) - len(evidence.no_recourses),
         options=len(evidence.told_options),
+        fragile=_fragile(evidence),
         none=dict(Counter(answer.reason for answer in evidence.no_recourses).most_common()),
         features=tuple(uses(evidence)),
         examples=tuple(examples(evidence)),
@@ -86,6 +88,13 @@ def gathered(program: Program, csv: str | Path, people: int, progress: Progress 
     rows = {str(numbers[row]): read.given[row] for row in chosen.tolist()}
     answers = [] if program.closes_rounds else list(_counted(suggest(program, rows, 0), len(rows), progress))
     return Evidence(program.spec, program.bundle.manifest, read, approved, rows, answers)
+
+
+def _fragile(evidence: Evidence) -> int | None:
+    """How many options say where a change must end; None where the program does not look at it."""
+    if evidence.spec.policy.overshoot is None:
+        return None
+    return sum(any(change.at_most is not UNSET for change in option.changes) for _, option in evidence.told_options)
 
 
 def _may_apply(row: Mapping[str, Value | None], spec: ProgramSpec) -> bool:

@@ -35,16 +35,16 @@ def uses(evidence: Evidence) -> Iterator[FeatureUse]:
         yield _use(features[name], changes, ways[name])
 
 
-def _use(feature: Feature, changes: Sequence[ToldChange], only_way: int) -> FeatureUse:
-    people = len({change.person for change in changes})
+def _use(feature: Feature, changes: Sequence[ToldChange], only: int) -> FeatureUse:
+    told = len({change.person for change in changes})
     if feature.type == "categorical":
         moves = Counter((change.change.current, change.change.target) for change in changes)
         [((now, to), _)] = moves.most_common(1)
-        return FeatureUse(feature.name, len(changes), people, only_way, example=f"{now} -> {to}")
+        return FeatureUse(feature.name, len(changes), told, only, example=f"{now} -> {to}")
     distances = [change.distance(feature) for change in changes]
     median, most = float(np.median(distances)), max(distances, key=abs)
     up, down = sum(distance > 0 for distance in distances), sum(distance < 0 for distance in distances)
-    return FeatureUse(feature.name, len(changes), people, only_way, median, most, feature.unit, up=up, down=down)
+    return FeatureUse(feature.name, len(changes), told, only, median, most, feature.unit, up=up, down=down)
 
 
 def examples(evidence: Evidence) -> Iterator[Example]:

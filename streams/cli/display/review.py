@@ -49,16 +49,18 @@ def _counts(review: Review, csv: Path) -> Iterator[str]:
     none = sum(review.none.values())
     reasons = ", ".join(f"{reason}: {count}" for reason, count in review.none.items())
     yield (
-        f"{review.people:,} of them would be told {counted(review.options, 'option')}; {none:,} have none"
+        f"{review.sample:,} of them would be told {counted(review.options, 'option')}; {none:,} have none"
         + (f" ({reasons})" if reasons else "")
     )
+    if review.fragile:
+        yield f"{review.fragile:,} options are rejected when somebody does more than asked; they say where to stop"
     if review.lasting is not None:
         yield f"models of other rows accept {whole_percent(review.lasting)} of the options, as training has measured it"
 
 
 def _uses(review: Review) -> Table:
     columns = numbers("options", "people", "only way of", "median change", "largest", form="")
-    rows = ((use.feature, use.options, use.people, use.only_way, *_far(use)) for use in review.features)
+    rows = ((use.name, use.options, use.told, use.only, *_far(use)) for use in review.features)
     return table(None, (words("feature"), *columns), rows)
 
 

@@ -51,8 +51,8 @@ def test_data_without_a_fault_raise_no_suspicion(
     clean = reviews["clean"]
     assert clean.suspicions == ()
     assert "suspicious" not in told_by_train["clean"]
-    assert clean.people == PEOPLE
-    assert {use.feature for use in clean.features} == {"income", "used"}
+    assert clean.sample == PEOPLE
+    assert {use.name for use in clean.features} == {"income", "used"}
     assert len(clean.examples) == 3
 
 

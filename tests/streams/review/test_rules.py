@@ -251,5 +251,5 @@ def test_a_feature_of_every_option_of_somebody_is_their_only_way() -> None:
     both = told(0, Change("part", 9, 5), Change("grade", "low", "high"))
     other = msgspec.structs.replace(both, options=(*both.options, *told(0, Change("part", 9, 1)).options))
     part, grade = uses(evidence([other]))
-    assert (part.feature, part.options, part.people, part.only_way, part.median, part.most) == ("part", 2, 1, 1, -6, -8)
-    assert (grade.feature, grade.options, grade.only_way, grade.median) == ("grade", 1, 0, 2)
+    assert (part.name, part.options, part.told, part.only, part.median, part.most) == ("part", 2, 1, 1, -6, -8)
+    assert (grade.name, grade.options, grade.only, grade.median) == ("grade", 1, 0, 2)
