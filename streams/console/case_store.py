@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from ...schemas.events import DeadLetter, Erasure, PromiseChange
+from ...schemas.events import DeadLetter, Erasure, Model, PromiseChange
 from ..errors import LedgerError
 from ..ledger.file import ledger_errors
 from ..outputs.deduplicator import Deduplicator, HighWaterMark
@@ -43,6 +43,10 @@ CACHE_KIB = 64 * 1024
 BUSY_MS = 10_000
 """How long a writer waits for another: what people send is written beside."""
 MOST_CASES_KEPT = 50_000
+NEWER_MODEL = """
+INSERT INTO models VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET manifest = excluded.manifest, time_ms = excluded.time_ms
+WHERE excluded.time_ms >= models.time_ms
+"""
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE partitions (topic TEXT, partition INTEGER, next INTEGER NOT NULL, record INTEGER NOT NULL,
@@ -55,6 +59,7 @@ CREATE TABLE happenings (case_id INTEGER, topic TEXT, partition INTEGER, offset 
     time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, journal INTEGER NOT NULL, record INTEGER, line INTEGER,
     until_ms INTEGER NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (case_id, topic, partition, offset)) WITHOUT ROWID;
+CREATE TABLE models (program TEXT PRIMARY KEY, manifest TEXT NOT NULL, time_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE letters (topic TEXT, partition INTEGER, offset INTEGER, reason TEXT, last INTEGER, program TEXT,
     application TEXT, time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, body BLOB NOT NULL, key BLOB, value BLOB,
     PRIMARY KEY (topic, partition, offset, reason)) WITHOUT ROWID;
@@ -205,6 +210,8 @@ class CaseStore:
                 elif isinstance(event, Erasure):
                     self._write(rows, letters)
                     self._erase(found, event)
+                elif isinstance(event, Model):
+                    self._db.execute(NEWER_MODEL, (event.program, event.manifest, found.happening.time_ms))
                 else:
                     rows.extend(self._rows(found))
         self._write(rows, letters)

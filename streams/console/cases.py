@@ -118,6 +118,12 @@ class Cases:
             )
             yield FoundHappening(happening)
 
+    def model(self, program: str) -> str | None:
+        """The address of the newest model that was announced to a program; None where none was."""
+        with ledger_errors(self._path):
+            row = self._db.execute("SELECT manifest FROM models WHERE program = ?", (program,)).fetchone()
+        return None if row is None else str(row[0])
+
     def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
         """The first cases that wait for something, those that are due first at the head."""
         sql = (

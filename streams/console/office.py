@@ -193,7 +193,8 @@ class Office:
             {name: value for name, value in most.items() if value is not None},
         )
         try:
-            answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits)
+            model = self._desk.cases.model(program.name)
+            answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits, model)
         except OnwardError as error:
             return self._asked_what_if(user, case, limits, written, {"title": str(error), "ways": ()})
         return self._asked_what_if(user, case, limits, written, _result(answer, texts, _personal(program)))

@@ -1,4 +1,4 @@
-"""What if a person cannot change everything? Ways within their own limits, by the model beside the spec.
+"""What if a person cannot change everything? Ways within their own limits, by the model that decides today.
 
 Nothing is kept, and nothing is sent: it is for a talk with the person. With their limits they have a spec of their own,
 in which less may change than in the program's.
@@ -39,14 +39,19 @@ class LimitError(Exception):
 
 
 def ways_within(
-    loaded: LoadedSpec, features: Mapping[str, Value | None], limits: Limits
+    loaded: LoadedSpec, features: Mapping[str, Value | None], limits: Limits, manifest: str | None = None
 ) -> Recourse | NoRecourse | None:
     """What the person would be told today; None where the model approves them as they are.
 
+    ``manifest`` is the address of the newest model that was announced; without one the program has its first.
+
     Raises ``ModelError`` where the model cannot be used, and ``UsageError`` for a program with limited places.
     """
-    own = replace(loaded, spec=limited(loaded.spec, features, limits))
-    return next(suggest(assemble(own), {NAME: features}, time.time_ns() // 1_000_000), None)
+    spec = limited(loaded.spec, features, limits)
+    if manifest is not None:
+        spec = msgspec.structs.replace(spec, model=msgspec.structs.replace(spec.model, manifest=manifest))
+    program = assemble(replace(loaded, spec=spec), has_begun=True)
+    return next(suggest(program, {NAME: features}, time.time_ns() // 1_000_000), None)
 
 
 def limited(spec: ProgramSpec, features: Mapping[str, Value | None], limits: Limits) -> ProgramSpec:

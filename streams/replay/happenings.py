@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, Struct
 
-from ...schemas.events import DeadLetter, Erasure, RawErasure
+from ...schemas.events import DeadLetter, Erasure, Model, RawErasure
 from ...schemas.kinds import kinds
 from ..journal.entries import Entry, JournalPosition
 from ..journal.lines import read_entries
@@ -151,10 +151,10 @@ def _happening(time_ms: int, record: Record, id: str, event: Struct) -> Happenin
 
 
 def _public(entry: Entry) -> Struct | None:
-    """The event of a journal line as its sender wrote it; None where it concerns no application."""
-    if entry.kind.name == "dead-letter":
-        return entry.body
+    """The event of a journal line as its sender wrote it; None where it concerns neither application nor model."""
     body = entry.body
+    if isinstance(body, DeadLetter | Model):
+        return body
     if isinstance(body, RawErasure):
         return Erasure(body.program, body.application, body.applicant)
     if entry.kind.about != "case":

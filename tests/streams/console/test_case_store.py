@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 from pathlib import Path
 
 import pytest
 
-from onward.schemas.events import Application, Erasure
+from onward.schemas.events import Application, Erasure, Model
 from onward.streams.console.case_store import CaseStore
 from onward.streams.console.cases import Case, Cases
 from onward.streams.console.handles import Keys, keys_of
 from onward.streams.console.programmes import Programmes
 from onward.streams.console.upkeep import Backup
 from onward.streams.errors import LedgerError
+from onward.streams.ingest.ingest import Ingest
+from onward.streams.metrics import Metrics
 from onward.streams.records import Record
 from onward.streams.replay.history import History, state_of
-from onward.testing.pipeline import START_MS
+from onward.testing.pipeline import START_MS, Sender, no_clock
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
 KEYS = Keys(["a secret"])
@@ -255,3 +258,34 @@ def test_a_file_that_is_gone_comes_back_from_its_copy(tmp_path: Path) -> None:
         told_by_topics(story, name).happenings for name in names
     ]
     cases.close()
+
+
+@pytest.mark.parametrize("is_backwards", [False, True])
+def test_the_newest_model_of_a_program_is_known_after_a_restart(tmp_path: Path, is_backwards: bool) -> None:
+    story = tape(tmp_path, decisions="external", **TIMED)
+    sender = Sender()
+
+    async def load(*_: object) -> None:
+        """Refuse no model."""
+
+    async def announce() -> None:
+        run = story.run
+        ingest = Ingest(run.topics, run.programs, run.broker, Metrics(), no_clock, None, load)
+        await ingest.assigned([])
+        for ms, version in enumerate(("v2", "v3")):
+            event = Model("loan", version, f"{version}/manifest.json", "0" * 64)
+            await ingest.handle([sender.record("models", event, time_ms=START_MS + ms, id=version)])
+
+    asyncio.run(announce())
+    [journal] = records_of(story)
+    parts = [journal[-1:], journal[:-1]] if is_backwards else [journal]
+    models = []
+    for number, part in enumerate(parts):
+        moved = [record._replace(partition=number) for record in part]
+        store = CaseStore(tmp_path / "console", story.run.topics, KEYS)
+        store.fold(moved)
+        store.close()
+        cases = Cases(tmp_path / "console", KEYS)
+        models.append((cases.model("loan"), cases.model("other")))
+        cases.close()
+    assert models == [("v3/manifest.json", None)] * len(parts)

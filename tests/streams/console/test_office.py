@@ -193,8 +193,8 @@ async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monk
 async def test_what_if_is_asked_within_limits_and_keeps_nothing(site: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def answer(loaded: object, features: dict[str, Any], limits: Limits) -> None:
-        asked.append((features, limits))
+    def answer(loaded: object, features: dict[str, Any], limits: Limits, manifest: str | None) -> None:
+        asked.append((features, limits, manifest))
 
     monkeypatch.setattr("onward.streams.console.office.ways_within", answer)
     async with visiting(office(site)) as client:
@@ -204,7 +204,7 @@ async def test_what_if_is_asked_within_limits_and_keeps_nothing(site: Console, m
         status, page = await posted(client, path, form)
         assert (status, "The model says yes to them as they are" in page) == (200, True)
         assert "has a dot" in (await posted(client, path, {"most-income": "30.000"}))[1]
-    assert asked == [(POOR, Limits(frozenset({"debts"}), {"income": 30.0}))]
+    assert asked == [(POOR, Limits(frozenset({"debts"}), {"income": 30.0}), None)]
     assert site.outbox.waiting()[0] == 0
 
 

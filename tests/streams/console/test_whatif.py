@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import onward
@@ -45,6 +46,22 @@ def test_no_answer_breaks_a_limit(loans: Path) -> None:
                     assert abs(change.target - change.current) <= abs(most_of - change.current)
                 assert most_of is None or not is_up or most_of > change.current
     assert told > 20
+
+
+def test_ways_are_those_of_the_model_that_decides_today(loans: Path) -> None:
+    onward.train(loans.with_name("loans.csv"), loans, loans.with_name("later"), seed=1)
+    manifest, loaded = loans.with_name("later") / "manifest.json", load_program_spec(loans)
+    person = {"income": 20, "debts": 10, "region": "north"}
+    versions = []
+    for address in (None, str(manifest)):
+        answer = ways_within(loaded, person, Limits(), address)
+        assert isinstance(answer, Recourse)
+        versions.append(answer.model)
+    assert versions == [
+        msgspec.json.decode(path.read_bytes())["version"]
+        for path in (loans.with_name("model") / "manifest.json", manifest)
+    ]
+    assert versions[0] != versions[1]
 
 
 def test_a_limit_lets_nothing_change_that_the_program_does_not(loans: Path) -> None:
