@@ -126,7 +126,7 @@ class Applicants:
             once, _, seen = str(form.get("once", "")).partition(".")
             if not isinstance(option, str) or not ONCE.fullmatch(once):
                 raise web.HTTPBadRequest
-            if seen != opened.page.fingerprint:
+            if seen not in ("", opened.page.fingerprint):  # a program may send a `once` of its own
                 return see_other("/you?late=1")
             self._keep(opened, option, None, [way.id for way in opened.page.ways], f"{once}-{option or 'none'}")
         return see_other("/you")

@@ -76,6 +76,17 @@ async def test_the_last_choice_counts_and_none_is_one(site: Console) -> None:
     assert set(told["ways"][0]["changes"][0]) >= {"name", "from", "to", "before"}
 
 
+async def test_a_program_chooses_for_somebody_with_a_name_of_its_own(site: Console) -> None:
+    async with visiting(site.applicants()) as client:
+        await opened(client, site)
+        async with client.get("/you.json") as response:
+            told = await response.json()
+        for once, is_taken in ((f"mine.{told['fingerprint']}x", False), ("mine", True)):
+            await posted(client, "/you/answer", {"once": once, "option": "1"})
+            async with client.get("/you.json") as response:
+                assert (await response.json())["ways"][0]["chosen"] == is_taken
+
+
 async def test_every_link_that_does_not_work_has_the_same_page(site: Console) -> None:
     good = site.link(NAME)
     expired = site.link(NAME, days=1)
