@@ -2,7 +2,7 @@
 
     links = Links(keys)
     token = links.token(handle, days=90)
-    links.handle_of(token)                  # None of one that is cut, changed, expired or signed by an unknown key
+    links.read(token)                       # None of one that is cut, changed, expired or signed by an unknown key
 
 A link holds no name, and opens nothing but the page of one case. Links are taken back by case: all that were made
 before then.
@@ -20,7 +20,6 @@ from .handles import Keys
 
 DAY_SECONDS = 86_400
 SESSION_SECONDS = 7200
-MOST_DAYS = 3650
 
 
 class Link(NamedTuple):
