@@ -40,6 +40,16 @@ def test_every_path_in_our_folders_is_there(page: Path) -> None:
     assert not [name for name in named if not (ROOT / name).exists()]
 
 
+def test_every_file_that_the_map_names_without_its_folder_is_beside_one_that_it_names_before() -> None:
+    for row in (DOCS / "reference" / "where.md").read_text(encoding="utf-8").splitlines():
+        folders: list[Path] = []
+        for span in re.findall(r"`([\w./-]+(?:\.py|/))`", row):
+            places = [ROOT, *folders]
+            assert any((place / span).exists() for place in places), f"{span} of: {row}"
+            path = ROOT / span
+            folders += [path, *path.parents[:2]] if path.exists() else []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_anchor_is_a_heading(page: Path) -> None:
     for target, anchor in re.findall(r"\]\(([\w./-]*)#([^)\s]+)\)", page.read_text(encoding="utf-8")):

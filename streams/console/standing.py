@@ -52,6 +52,8 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
     improved: bool = False
     promise_ms: int = NEVER
     promise: str = ""
+    taken_ms: int = NEVER
+    """When a new model last took a way."""
 
     def take(self, time_ms: int, event: Struct) -> bool:
         """Take an event of the case into account; say whether it counts here."""
@@ -73,7 +75,8 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
         if self.told_ms >= max(since, 0):
             if self.picked_ms >= self.told_ms and not self.picked:
                 return "declined"
-            return "changed" if self.revised_ms >= self.told_ms and self.picked_ms < self.revised_ms else "outcome"
+            changed_ms = max(self.revised_ms, self.taken_ms)
+            return "changed" if changed_ms >= self.told_ms and self.picked_ms < changed_ms else "outcome"
         if self.none_ms >= max(since, 0):
             return "none"
         return "question" if self.question and self.question_until_ms >= since else None
@@ -135,6 +138,8 @@ def _ended(standing: Standing, time_ms: int, event: Reward) -> bool:
 def _promised(standing: Standing, time_ms: int, event: PromiseChange) -> bool:
     if time_ms >= standing.promise_ms:
         standing.promise_ms, standing.promise = time_ms, event.status
+    if event.status == "broken" and event.by is None:
+        standing.taken_ms = max(standing.taken_ms, time_ms)
     return True
 
 

@@ -149,7 +149,7 @@ def _flush_folder(path: Path) -> None:
         os.close(folder)
 
 
-def set_aside(ledger: Path, now_ms: int) -> Path:
+def set_damaged_aside(ledger: Path, now_ms: int) -> Path:
     """Rename a damaged ledger, which must not be open, and return its new name; delete older ones."""
     moment = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     aside = ledger.with_name(f"{ledger.name}{_DAMAGED}{moment}")

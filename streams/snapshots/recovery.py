@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..engine.version import ENGINE_VERSION
 from ..errors import DamagedLedgerError, HandoverError, LedgerError
 from ..ledger.check import LedgerMeta, check_ledger
-from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_aside, tidy
+from ..ledger.file import copy_beside, file_stamp, ledger_errors, put_in_place, set_damaged_aside, tidy
 from ..ledger.ledger import Ledger
 from ..ledger.migrations import MigrationError, migrate_copy, migrate_ledger
 from ..ledger.schema import SCHEMA_VERSION
@@ -137,7 +137,7 @@ class LedgerRecovery:
                     log.info("migrated ledger", extra={**extra, "schema": meta.schema, "to": SCHEMA_VERSION})
                 return Ledger(path, *journal)
             except DamagedLedgerError as error:
-                aside = set_aside(path, self._clock_ms())
+                aside = set_damaged_aside(path, self._clock_ms())
                 log.error(
                     "ledger %s is damaged (%s); it is rebuilt, and the damaged file is kept as %s",
                     path,

@@ -16,8 +16,8 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Value
 from ...programs.bundle.loader import ModelBundle
 from ...programs.program import Program
+from .broken_options import verdicts_of
 from .promised_options import PromisedOptions
-from .verdicts import verdicts_of
 
 Counts = NDArray[np.int64]
 

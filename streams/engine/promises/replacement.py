@@ -21,10 +21,10 @@ from ..cases import OPEN
 from ..fold import Fold
 from ..replies import options_as_read
 from ..state import CurrentModel
+from .broken_options import Verdict
 from .promised_options import OpenOption, PromisedOptions, rows_of
 from .screen import certified_distance, path_limit
 from .state import PromiseState
-from .verdicts import Verdict
 
 
 class Replacement(NamedTuple):

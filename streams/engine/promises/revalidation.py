@@ -21,12 +21,12 @@ from ...programs.program import Program
 from ..contract import Work, WorkBudget
 from ..fold import Fold
 from ..state import CurrentModel
+from .broken_options import Verdict, verdicts_of
 from .ending import end_options, expire
 from .promised_options import PromisedOptions
 from .replacement import Replacement, find_replacements, replace_broken
 from .screen import distance
 from .state import PromiseState, Scan, ShardScan, change_promise, to_revalidate
-from .verdicts import Verdict, verdicts_of
 
 REPLACEMENT_UNITS = 5
 """The cost of finding replacements of a person's broken options, in units."""

@@ -20,10 +20,10 @@ from ..applicants import count_ignored
 from ..assessment import Assessment
 from ..cases import Case
 from ..fold import Fold
+from .broken_options import scores_of, states_of
 from .ending import end_options, expire
 from .promised_options import OpenOption, PromisedOptions, people_of, rows_of
 from .state import PromiseState, close_promise, promise_of, returning_promise
-from .verdicts import scores_of, states_of
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""The verdicts of a model on people's open options."""
+"""Which open options of people a new model breaks."""
 
 from __future__ import annotations
 
