@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -38,7 +39,9 @@ class WordsFiles:
         problems = list(self._problems())
         if problems:
             raise WordsError(*problems)
-        self.words = {tag: msgspec.convert(document.value, LanguageWords) for tag, document in self._documents.items()}
+        self.words = {
+            tag: msgspec.convert(given(document.value), LanguageWords) for tag, document in self._documents.items()
+        }
         """By language."""
 
     def in_file(self, path: YamlPath, message: str) -> str:
@@ -58,7 +61,7 @@ class WordsFiles:
                 yield f"{file}: {tag!r} is no tag of a language, such as en, en-GB or ar"
             faults = document.problems or [
                 document.problem(path, message, at_key=at_key)
-                for path, message, at_key in type_errors(document.value, LanguageWords)
+                for path, message, at_key in type_errors(given(document.value), LanguageWords)
             ]
             for line, _, path, message in faults:
                 yield ": ".join(filter(None, (f"{file}:{line}", path, message)))
@@ -73,6 +76,42 @@ def with_words(spec: ProgramSpec, folder: Path) -> tuple[ProgramSpec, WordsFiles
         return spec, None
     files = WordsFiles(folder / spec.words)
     return replace(spec, words=files.words), files
+
+
+def documents(folder: Path) -> Mapping[str, YamlDocument]:
+    """The words files of a folder by language. Raise ``WordsError`` where they cannot be read, or are no YAML."""
+    found = {file.stem: YamlDocument(data) for file, data in _contents(folder)}
+    faults = [
+        f"{folder / tag}{SUFFIX}:{problem.line}: {problem.message}"
+        for tag, document in found.items()
+        for problem in document.problems
+    ]
+    if faults:
+        raise WordsError(*faults)
+    return found
+
+
+def empty_fields(folder: Path) -> Iterator[str]:
+    """The fields of all files with nothing in them, a line each. Raise ``WordsError`` where these cannot be read."""
+    for tag, document in documents(folder).items():
+        for path in _empty(document.value, ()):
+            problem = document.problem(path, "nothing is written here", at_key=True)
+            yield f"{folder / tag}{SUFFIX}:{problem.line}: {problem.path}: {problem.message}"
+
+
+def given(value: Any) -> Any:
+    """A value of a document without its empty fields: they are as fields that are not there."""
+    if not isinstance(value, dict):
+        return value
+    return {name: given(content) for name, content in value.items() if content is not None}
+
+
+def _empty(value: Any, path: YamlPath) -> Iterator[YamlPath]:
+    if value is None:
+        yield path
+    elif isinstance(value, dict):
+        for name, content in value.items():
+            yield from _empty(content, (*path, name))
 
 
 def _contents(folder: Path) -> Iterator[tuple[Path, bytes]]:

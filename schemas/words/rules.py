@@ -100,11 +100,14 @@ def _sentences(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vi
         filled_in = set(placeholders(sentence if isinstance(sentence, str) else sentence["other"]))
         for message in _filled_in(text, filled_in, filled_in):
             yield ("sentences", name), message
-    # What follows is told only where something does.
-    needed = [name for name in ours if name != "follows.line" or spec.effects or spec.computed]
-    lacking = [name for name in needed if name not in sentences_of(tag, words.sentences)]
+    lacking = [name for name in needed_sentences(spec) if name not in sentences_of(tag, words.sentences)]
     if lacking:
         yield (), f"Onward has no sentences in {tag}: give, in `sentences`, {', '.join(lacking)}"
+
+
+def needed_sentences(spec: ProgramSpec) -> list[str]:
+    """The sentences of answers by their names. What follows from changes is told only where something does."""
+    return [name for name in own_sentences(ENGLISH) if name != "follows.line" or spec.effects or spec.computed]
 
 
 def _filled_in(text: str, known: set[str], needed: set[str]) -> Iterator[str]:

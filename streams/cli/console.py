@@ -36,7 +36,7 @@ actions:
   serve   Serve the pages: one port for applicants, another for the office.
   link    Print links for applicants, for letters and mails.
   letter  Print the letter of one application as an HTML file.
-  words   Say what the words of a spec lack before pages can be served."""
+  words   Draft what the words of a spec lack before pages can be served, or say it."""
 AT_ONCE = "-"
 """In the place of an application: names come from standard input, a line each."""
 
@@ -110,6 +110,18 @@ class WordsSettings(FlagSettings):
     """Settings of ``onward console words``."""
 
     spec: CliPositionalArg[Path] = Field(description="Program spec (YAML).")
+    language: Annotated[str | None, Metavar("TAG")] = Field(
+        None, description="Draft the words of this language alone, such as de or ar: also of a new one."
+    )
+    check: CliToggleFlag[bool] = Field(
+        False, description="Write nothing: say what the words lack; exit code 2 when that is anything."
+    )
+
+    @model_validator(mode="after")
+    def _drafts_or_checks(self) -> Self:
+        if self.check and self.language is not None:
+            raise ValueError("--check looks at all languages: leave --language out")
+        return self
 
 
 def run(args: Sequence[str]) -> int:
@@ -212,15 +224,18 @@ def _letter(args: Sequence[str]) -> int:
 
 
 def _words(args: Sequence[str]) -> int:
-    settings = parse_settings(WordsSettings, "onward console words", "Say what words lack.", args)
-    from ..console.page_words import lacks_of_pages
+    settings = parse_settings(WordsSettings, "onward console words", "Draft the words that pages need.", args)
+    # Imported late: the other actions need no drafts.
+    from .process.console_words import SERVED, draft_words, lacking_words
 
-    loaded = load_program_spec(settings.spec)
-    lacks = list(lacks_of_pages(loaded.spec))
+    if not settings.check:
+        draft_words(settings.spec, settings.language)
+        return 0
+    lacks = lacking_words(settings.spec)
     for lack in lacks:
-        print(printable(f"{settings.spec}: {lack}"), file=sys.stderr)
+        print(printable(lack), file=sys.stderr)
     if not lacks:
-        print(f"{settings.spec}: pages can be served in {', '.join(sorted(loaded.spec.words or {}))}")
+        print(f"{settings.spec}: {SERVED}")
     return UsageError.exit_code if lacks else 0
 
 

@@ -121,3 +121,12 @@ def test_what_only_follows_needs_a_name_too_since_people_are_told_that_it_moves(
     path = write(tmp_path, spec=spec, en=ENGLISH)
     assert problems(path) == ["en.yaml:2: features: savings follows others: give its name in this language"]
     assert load_spec(write(tmp_path, spec=spec, en=ENGLISH + "  savings: {name: Your savings}\n"))
+
+
+def test_an_empty_field_is_one_that_is_not_given(tmp_path):
+    spec = load_spec(write(tmp_path, en=ENGLISH)).spec
+    empty = ENGLISH.replace("    to: move\n", "    to: move\n    down:\n") + "organisation:\n  name:\nsentences:\n"
+    assert load_spec(write(tmp_path, en=empty)).spec == spec
+    assert problems(write(tmp_path, en=ENGLISH.replace("name: Your home", "name:"))) == [
+        "en.yaml:7: features.housing: the key name is missing"
+    ]
