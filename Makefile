@@ -128,7 +128,7 @@ fuzz: .venv/fuzz ## every decoder under atheris: make fuzz INPUTS=100000 SEED=7 
 lock: build/lock/installed ## deploy/requirements.lock, from requirements.lock and PyPI
 	grep -v '^#' requirements.lock > build/constraints.txt
 	sed -n 's/^requires = \["\(setuptools.*\)"\]$$/\1/p' pyproject.toml > build/build-system.txt
-	build/lock/bin/uv pip compile pyproject.toml build/build-system.txt --extra onnx --extra archive --constraint build/constraints.txt \
+	build/lock/bin/uv pip compile pyproject.toml build/build-system.txt --extra onnx --extra archive --extra console --constraint build/constraints.txt \
 		--generate-hashes --universal --python-version 3.11 --no-annotate --no-header --quiet --output-file deploy/requirements.lock
 
 build/lock/installed:

@@ -13,8 +13,9 @@ from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from ...streams.console.metrics import DECLARED
 from ...streams.errors import OnwardError
-from ...streams.metrics import Metrics
+from ...streams.metrics import Declared, Metrics
 from ...streams.settings import Settings
 from ...streams.settings.fields import is_positional
 from .method_parameters import method_parameters
@@ -36,7 +37,7 @@ def pages() -> dict[Path, str]:
     tables = {
         "commands.md": _commands(),
         "exit-codes.md": {"exit codes": _exit_codes()},
-        "metrics.md": {"metrics": _metrics()},
+        "metrics.md": {"metrics": _metrics(Metrics().declared), "console's metrics": _metrics(DECLARED)},
         "spec.md": {"parameters": _parameters()},
     }
     return {REFERENCE / page: _with_tables(REFERENCE / page, content) for page, content in tables.items()}
@@ -121,9 +122,9 @@ def _exit_codes() -> str:
     return _table(("code", "meaning"), [*rows, ("130", "interrupted with Ctrl-C")])
 
 
-def _metrics() -> str:
+def _metrics(declared: Iterable[Declared]) -> str:
     rows = []
-    for metric in Metrics().declared:
+    for metric in declared:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         rows.append((f"`{metric.name}`", metric.type, labels, metric.documentation))
     return _table(("metric", "type", "labels", "meaning"), rows)

@@ -298,6 +298,33 @@ ROWS: dict[str, tuple[PanelSpec, ...]] = {
         ),
         _panel("Cost", "Mean cost of the easiest option of those who got one.", _by_group("cost", "recourses")),
     ),
+    "Console": (
+        _panel(
+            "Behind the topics",
+            "Time since they had been read to their end.",
+            Query("max(onward_console_lag_seconds)", "behind"),
+            unit="s",
+        ),
+        _panel(
+            "Forms that wait",
+            "What people have sent and Kafka has not taken.",
+            Query("max(onward_console_outbox)", "forms"),
+        ),
+        _panel(
+            "Oldest form that waits",
+            "Nobody but the console has it until it is sent.",
+            Query("max(onward_console_outbox_age_seconds)", "waits"),
+            unit="s",
+        ),
+        _flow(
+            "Requests", "For pages, by the status of their answer.", "onward_console_requests_total", "site", "status"
+        ),
+        _panel(
+            "Refused links",
+            "Links of the last hour that do not work: they are cut off, too old, taken back or made up.",
+            Query("sum(increase(onward_console_refused_links_total[1h]))", "refused"),
+        ),
+    ),
     "Limited places": (
         _panel(
             "Coverage against nominal",

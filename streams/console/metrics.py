@@ -8,9 +8,23 @@ from collections.abc import Callable
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Gauge, generate_latest
 
+from ..metrics import Declared
 from .web import Handler
 
 NOT_FOUND = web.HTTPNotFound.status_code
+
+
+REQUESTS = Declared("onward_console_requests_total", "counter", ("site", "status"), "Requests for pages.")
+LINKS = Declared("onward_console_refused_links_total", "counter", (), "Links that do not work, and were opened.")
+OUTBOX = Declared("onward_console_outbox", "gauge", (), "Forms that wait to be sent.")
+AGE = Declared("onward_console_outbox_age_seconds", "gauge", (), "Age of the oldest of them; 0 of none.")
+LAG = Declared(
+    "onward_console_lag_seconds",
+    "gauge",
+    (),
+    "Time since the topics had been read to their end; not a number before that.",
+)
+DECLARED = (REQUESTS, LINKS, OUTBOX, AGE, LAG)
 
 
 class ConsoleMetrics:
@@ -26,21 +40,11 @@ class ConsoleMetrics:
 
     def __init__(self, read_up_to_ms: Callable[[], int | None], waiting: Callable[[], tuple[int, int | None]]) -> None:
         self._registry, self._waiting = CollectorRegistry(), waiting
-        self._requests = Counter(
-            "onward_console_requests", "Requests for pages.", ["site", "status"], registry=self._registry
+        self._requests, self._links = (
+            Counter(one.name, one.documentation, one.labels, registry=self._registry) for one in (REQUESTS, LINKS)
         )
-        self._links = Counter(
-            "onward_console_refused_links", "Links that do not work, and were opened.", registry=self._registry
-        )
-        self._outbox = Gauge("onward_console_outbox", "Forms that wait to be sent.", registry=self._registry)
-        age = Gauge(
-            "onward_console_outbox_age_seconds", "Age of the oldest of them; 0 of none.", registry=self._registry
-        )
-        self._age = age
-        lag = Gauge(
-            "onward_console_lag_seconds",
-            "Time since the topics had been read to their end; not a number before that.",
-            registry=self._registry,
+        self._outbox, self._age, lag = (
+            Gauge(one.name, one.documentation, registry=self._registry) for one in (OUTBOX, AGE, LAG)
         )
         lag.set_function(lambda: _since(read_up_to_ms()))
 

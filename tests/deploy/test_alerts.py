@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from ruamel.yaml import YAML
 
+from onward.streams.console.metrics import DECLARED
 from onward.streams.engine.rewards.summary import CERTAIN, USUAL
 from onward.streams.metrics import Metrics
 
@@ -144,11 +145,20 @@ def acting(stated: str, seen: str, known: str = "0+5x60") -> dict[str, str]:
     return {f"onward_{name}_acting_total{PROGRAM}": values for name, values in counts.items()}
 
 
+def pages(failed: str, served: str = "0+5x60") -> dict[str, str]:
+    """What a console counts of the pages that it was asked for."""
+    counts = {"500": failed, "200": served}
+    return {f'onward_console_requests_total{{site="applicants", status="{code}"}}': n for code, n in counts.items()}
+
+
 UNNAMED = f"onward_unnamed_outcomes_total{PROGRAM}"
 PROTECTED = 'onward_protected_reasons_total{program="grants", feature="sex"}'
 UNSEEN = f"onward_unseen_options{PROGRAM}"
 UNANNOUNCED = f"onward_applications_without_round{PROGRAM}"
 DUE = f"onward_next_round_timestamp_seconds{PROGRAM}"
+BEHIND = "onward_console_lag_seconds"
+OLDEST = "onward_console_outbox_age_seconds"
+LINKS = "onward_console_refused_links_total"
 TWO_WEEKS = "335h"
 CASES = (
     Case("the coverage is far below", coverage(0.91, 200), "11m", ("OnwardCoverageBelowNominal",)),
@@ -237,6 +247,18 @@ CASES = (
         "30m",
         (),
     ),
+    Case("the console is behind", {BEHIND: "400+60x30"}, "11m", ("OnwardConsoleLag",)),
+    Case("it has never read to the end", {BEHIND: "NaN+0x30"}, "11m", ("OnwardConsoleLag",)),
+    Case("it was behind for a moment", {BEHIND: "0+60x8 0+0x30"}, "20m", ()),
+    Case("a form is not sent", {OLDEST: "0+60x30"}, "8m", ("OnwardConsoleOutbox",)),
+    Case("forms are sent after a while", {OLDEST: "0+60x4 0+0x30"}, "8m", ()),
+    Case("somebody tries links", {LINKS: "0+1x120"}, "61m", ("OnwardConsoleLinksRefused",)),
+    Case("a few links are too old", {LINKS: "0+1x40 40+0x80"}, "61m", ()),
+    Case("pages end in errors", pages("0+1x60"), "20m", ("OnwardConsoleErrors",)),
+    Case("a page ends in an error", pages("0+0x9 1+0x60", "0+1x9 9+0x60"), "20m", ()),
+    Case("few of many pages do", pages("0+1x60", "0+50x60"), "20m", ()),
+    Case("the console is down", {'up{job="console", instance="c"}': "0+0x30"}, "6m", ("OnwardNoConsole",)),
+    Case("it is started again", {'up{job="console", instance="c"}': "0+0x3 1+0x30"}, "6m", ()),
     Case("the only worker is down", {'up{job="onward", instance="b"}': "1+0x3 0+0x60"}, "10m", ("OnwardNoWorker",)),
     Case("it is not for long", {'up{job="onward", instance="b"}': "1+0x7 0+0x60"}, "10m", ()),
     Case("one of two is down", {'up{job="onward", instance="a"}': "0+0x60"}, "10m", ()),
@@ -279,7 +301,7 @@ def test_the_configuration_and_its_rules_are_valid() -> None:
 def test_rules_ask_for_metrics_that_there_are() -> None:
     asked = set(re.findall(r"onward_\w+", " ".join(rule["expr"] for rule in rules())))
     assert asked
-    assert asked <= {metric.name for metric in Metrics().declared}
+    assert asked <= {metric.name for metric in (*Metrics().declared, *DECLARED)}
 
 
 def test_every_alert_fires_in_one_case_and_is_silent_in_another() -> None:

@@ -28,6 +28,7 @@ from onward.schemas.headers import cloud_event_headers
 from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
 from onward.streams.cli.process.worker_process import WorkerProcess
+from onward.streams.console.metrics import DECLARED
 from onward.streams.engine.observations import OBSERVATIONS, Observation
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
@@ -43,6 +44,7 @@ PROMETHEUS_IS_THERE = pytest.mark.skipif(
     PROMETHEUS is None, reason="needs the program prometheus (Debian: apt-get install prometheus)"
 )
 CONFIGURATION = Path(__file__).parents[2] / "deploy" / "prometheus" / "prometheus.yml"
+JOBS = ("onward", "simulator", "console")
 SCRAPE_INTERVAL = "300ms"
 RATE_INTERVAL = "5s"
 PATIENCE_SECONDS = 600.0
@@ -124,7 +126,7 @@ def test_the_board_is_current_and_holds_every_query_once() -> None:
 
 def test_every_metric_is_on_the_board() -> None:
     text = " ".join(query.expression for query in queries(rows()))
-    assert not [metric.name for metric in Metrics().declared if metric.name not in text]
+    assert not [metric.name for metric in (*Metrics().declared, *DECLARED) if metric.name not in text]
 
 
 def exposed(metrics: Iterable[Declared], value: int) -> str:
@@ -195,6 +197,17 @@ def simulator(broker: EmbeddedBroker, worker: str, tmp_path: Path) -> Iterator[s
             assert process.exit_code is None, log.read_text()
 
         yield told(log, r"serving /metrics on (\S+)", check)
+
+
+@pytest.fixture
+def console(broker: EmbeddedBroker, worker: str, tmp_path: Path) -> Iterator[str]:
+    """HOST:PORT of the office of a console of a program that the simulator plays."""
+    flags = ["--spec", str(tmp_path / "programs" / "personal-loan-linucb" / "spec.yaml"), "--port", "0"]
+    flags += ["--office-port", "0", "--state-dir", str(tmp_path / "console")]
+    log = tmp_path / "console.log"
+    settings, command = BrokerSettings(brokers=(broker.bootstrap,)), ("console", "serve")
+    with workers_are_forked(), WorkerProcess(settings, flags, log, command=command) as running:
+        yield told(log, r"office http://(\S+)", running.check)
 
 
 @contextmanager
@@ -319,10 +332,10 @@ def answered(server: str, query: Query) -> bool:
 def test_queries_ask_for_metrics_as_they_are_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, observation in UNPLACED.items():
         monkeypatch.setitem(OBSERVATIONS, name, observation)
-    declared, missing = [*Metrics().declared, *PROCESS], list(queries(rows()))
+    declared, missing = [*Metrics().declared, *DECLARED, *PROCESS], list(queries(rows()))
     assert {"Rare", "Recent", "Rare steps"} <= {panel.title for panel in rows()[OTHERS]}
     deadline = time.monotonic() + PATIENCE_SECONDS
-    with page_of(declared) as page, prometheus({"onward": page, "simulator": page}, tmp_path) as server:
+    with page_of(declared) as page, prometheus(dict.fromkeys(JOBS, page), tmp_path) as server:
         while missing and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
             with suppress(URLError):
@@ -331,13 +344,15 @@ def test_queries_ask_for_metrics_as_they_are_declared(tmp_path: Path, monkeypatc
 
 
 @PROMETHEUS_IS_THERE
-def test_every_query_gives_a_series(broker: EmbeddedBroker, worker: str, simulator: str, tmp_path: Path) -> None:
+def test_every_query_gives_a_series(
+    broker: EmbeddedBroker, worker: str, simulator: str, console: str, tmp_path: Path
+) -> None:
     missing = [query for query in queries(ROWS) if not any(shows(query.expression, name) for name in UNUSUAL)]
     deadline, competitors = time.monotonic() + PATIENCE_SECONDS, Competitors(broker)
     programs = tmp_path / "written"
     stricter = write_stricter(programs / "stricter", programs / "promised.yaml", BEYOND_THE_RADIUS)
     announce = ["models", "announce", "--brokers", broker.bootstrap, "--manifest", stricter]
-    with prometheus({"onward": worker, "simulator": simulator}, tmp_path) as server:
+    with prometheus(dict(zip(JOBS, (worker, simulator, console), strict=True)), tmp_path) as server:
         for number in itertools.count():
             if not missing or time.monotonic() > deadline:
                 break

@@ -1,5 +1,6 @@
 """docker-compose.yml and the files it mounts, checked without Docker."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ import pytest
 from ruamel.yaml import YAML
 
 from onward.streams.cli import COMMANDS
+from onward.streams.cli.console import ServeSettings
 from onward.streams.cli.simulate import SimulateSettings
 from onward.streams.cli.topics import TopicSettings
 from onward.streams.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {
-    f"ONWARD_{name.upper()}" for name in {**WorkerSettings.names(), **TopicSettings.names(), **SimulateSettings.names()}
+    f"ONWARD_{name.upper()}"
+    for settings in (WorkerSettings, TopicSettings, SimulateSettings, ServeSettings)
+    for name in settings.names()
 }
 
 
@@ -72,7 +76,22 @@ def test_snapshots_outlive_the_volume_of_the_ledgers(compose: Any) -> None:
     assert places[environment["ONWARD_SNAPSHOTS"]] != places[environment["ONWARD_STATE_DIR"]]
 
 
-@pytest.mark.parametrize("service", ["topics", "worker", "simulator"])
+@pytest.mark.attack
+def test_the_office_of_the_console_is_open_to_nobody_without_a_token(
+    compose: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = compose["services"]["console"]
+    for name, value in console["environment"].items():
+        monkeypatch.setenv(name, str(value).rpartition(":-")[2].removesuffix("}"))
+    settings = ServeSettings()  # type: ignore[call-arg]  # they are in the environment
+    assert settings.auth_jwks is not None
+    assert console["ports"] == [f"127.0.0.1:{settings.port}:{settings.port}"]
+    folders = {place for _, place in (mount.split(":")[:2] for mount in console["volumes"])}
+    assert str(settings.state_dir) in folders
+    assert "console" in re.findall(r"mkdir -m 700 (.*?) &&", (ROOT / "deploy" / "Dockerfile").read_text())[0].split()
+
+
+@pytest.mark.parametrize("service", ["topics", "worker", "simulator", "console"])
 def test_commands_exist(compose: Any, service: str) -> None:
     assert compose["services"][service]["command"][0] in COMMANDS
 
@@ -82,6 +101,7 @@ def test_prometheus_and_grafana_find_what_they_need(compose: Any) -> None:
     ports = {
         "onward": WorkerSettings.names()["web_port"].default,
         "simulator": SimulateSettings.names()["web_port"].default,
+        "console": ServeSettings.names()["office_port"].default,
     }
     for name, port in ports.items():
         host, _, scraped = jobs[name]["static_configs"][0]["targets"][0].partition(":")

@@ -9,13 +9,16 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
+from aiohttp import web
 from ruamel.yaml import YAML
 
+from onward.streams.cli.console import ServeSettings
 from onward.streams.cli.process.leftover_threads import GRACE_SECONDS
+from onward.streams.console.web import make_site
 from onward.streams.kafka.consume.worker import STOP_SECONDS
 from onward.streams.kafka.produce.publisher import CLOSE_SECONDS
 from onward.streams.metrics import Metrics
-from onward.streams.settings import WorkerSettings
+from onward.streams.settings import Settings, WorkerSettings
 from onward.streams.snapshots.scheduler import LAST_SECONDS
 from onward.streams.worker.readiness import Readiness
 from onward.streams.worker.web import make_app
@@ -23,6 +26,7 @@ from onward.streams.worker.web import make_app
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "kubernetes"
 MANIFESTS = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
+CONSOLE = [f"console/{path.name}" for path in (FOLDER / "console").glob("*.yaml") if path.name != "kustomization.yaml"]
 VERSIONS = ["1.31.0", kubernetes_validate.latest_version()]
 
 
@@ -52,7 +56,7 @@ def container(pod: Any) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", MANIFESTS)
+@pytest.mark.parametrize("name", [*MANIFESTS, *CONSOLE])
 def test_a_manifest_is_valid(name: str, version: str) -> None:
     kubernetes_validate.validate(read(name), version, strict=True)
 
@@ -75,6 +79,22 @@ def test_every_manifest_is_applied_and_selects_the_workers(kustomization: Any, w
     service = read("service.yaml")
     assert service["spec"]["selector"] == labels
     assert workers["serviceName"] == service["metadata"]["name"]
+
+
+def test_every_manifest_of_the_console_is_applied_and_selects_its_one_pod() -> None:
+    assert {f"console/{name}" for name in read("console/kustomization.yaml")["resources"]} == {*CONSOLE}
+    console = read("console/statefulset.yaml")["spec"]
+    labels = console["template"]["metadata"]["labels"]
+    assert console["replicas"] == 1, "its file has one writer"
+    assert console["selector"] == read("console/networkpolicy.yaml")["spec"]["podSelector"] == {"matchLabels": labels}
+    assert labels != read("statefulset.yaml")["spec"]["template"]["metadata"]["labels"]
+    pages, office = read("console/service.yaml"), read("console/office-service.yaml")
+    assert pages["spec"]["selector"] == office["spec"]["selector"] == labels
+    assert console["serviceName"] == office["metadata"]["name"]
+    ports = {port["name"] for port in console["template"]["spec"]["containers"][0]["ports"]}
+    assert {pages["spec"]["ports"][0]["targetPort"], office["spec"]["ports"][0]["targetPort"]} == ports
+    monitoring = read("console/networkpolicy.yaml")["spec"]["ingress"][1]
+    assert monitoring["ports"] == [{"port": "office"}]
 
 
 def settings_of(kustomization: Any, container: Any) -> Mapping[str, str]:
@@ -119,7 +139,11 @@ def test_a_worker_has_the_time_to_end_and_to_come_back(kustomization: Any, pod: 
     assert 20 <= float(variables["ONWARD_SESSION_TIMEOUT_SECONDS"]) <= 30
 
 
-def test_a_worker_is_the_user_of_the_image_and_may_write_to_its_volumes_only(pod: Any, container: Any) -> None:
+@pytest.mark.parametrize("folder", ["", "console/"])
+def test_a_pod_is_the_user_of_the_image_and_may_write_to_its_volumes_only(folder: str) -> None:
+    spec = read(f"{folder}statefulset.yaml")["spec"]
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
     [uid] = re.findall(r"--uid (\d+)", (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8"))
     assert pod["securityContext"]["runAsUser"] == int(uid)
     assert pod["securityContext"]["runAsNonRoot"]
@@ -129,23 +153,60 @@ def test_a_worker_is_the_user_of_the_image_and_may_write_to_its_volumes_only(pod
     assert not own["allowPrivilegeEscalation"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
-    assert read("networkpolicy.yaml")["spec"]["policyTypes"] == ["Ingress", "Egress"]
-    claims = {claim["metadata"]["name"] for claim in read("statefulset.yaml")["spec"]["volumeClaimTemplates"]}
+    assert read(f"{folder}networkpolicy.yaml")["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    claims = {claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]}
     assert {mount["name"] for mount in container["volumeMounts"]} == claims | {own["name"] for own in pod["volumes"]}
 
 
-def test_the_folder_that_the_page_shows_fits(kustomization: Any, pod: Any, container: Any) -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+def test_the_variables_are_settings_of_a_console_whose_office_asks_who_somebody_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [container] = read("console/statefulset.yaml")["spec"]["template"]["spec"]["containers"]
+    variables = settings_of(read("console/kustomization.yaml"), container)
+    assert variables.keys() <= {f"ONWARD_{name.upper()}" for name in ServeSettings.names()}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings = ServeSettings()  # type: ignore[call-arg]  # they are in the environment
+    assert settings.auth_jwks is not None
+    mounts = {PurePosixPath(mount["mountPath"]) for mount in container["volumeMounts"]}
+    for path in (settings.state_dir, *settings.spec):
+        assert mounts & set(PurePosixPath(path).parents), path
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"pages": settings.port, "office": settings.office_port}
+    assert read("console/office-service.yaml")["spec"]["ports"][0]["port"] == settings.office_port
+
+
+def test_the_probes_of_a_console_ask_what_it_serves_whether_or_not_kafka_is_there() -> None:
+    [container] = read("console/statefulset.yaml")["spec"]["template"]["spec"]["containers"]
+    served = {resource.canonical for resource in make_site(web.RouteTableDef(), no_page, None).router.resources()}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        asked = container[probe]["httpGet"]
+        assert asked["path"] in served
+        assert asked["port"] == "pages"
+
+
+def no_page(_: web.Request, status: int) -> web.StreamResponse:
+    return web.Response(status=status)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "known"),
+    [("operations.md", "", WorkerSettings), ("how-to/serve-the-console.md", "console/", ServeSettings)],
+)
+def test_the_folder_that_a_page_shows_fits(name: str, folder: str, known: type[Settings]) -> None:
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     [shown] = [
         block for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "resources" in block
     ]
+    pod = read(f"{folder}statefulset.yaml")["spec"]["template"]["spec"]
     own = YAML(typ="safe").load(shown)
-    settings, specs = own["configMapGenerator"]
-    assert settings["name"] == kustomization["configMapGenerator"][0]["name"]
+    settings, specs, *words = own["configMapGenerator"]
+    assert settings["name"] == read(f"{folder}kustomization.yaml")["configMapGenerator"][0]["name"]
     assert settings["behavior"] == "merge"
     given = dict(literal.split("=", 1) for literal in settings["literals"])
-    assert given.keys() <= {f"ONWARD_{name.upper()}" for name in WorkerSettings.names()}
-    assert specs["name"] in {volume.get("configMap", {}).get("name") for volume in pod["volumes"]}
+    assert given.keys() <= {f"ONWARD_{name.upper()}" for name in known.names()}
+    mounted = {volume.get("configMap", {}).get("name") for volume in pod["volumes"]}
+    assert {specs["name"], *(one["name"] for one in words)} <= mounted
     files = {f"/etc/onward/specs/{Path(file).name}" for file in specs["files"]}
     assert set(given["ONWARD_SPEC"].split(",")) == files
-    assert [image["name"] for image in own["images"]] == [container["image"]]
+    assert [image["name"] for image in own["images"]] == [container["image"] for container in pod["containers"]]

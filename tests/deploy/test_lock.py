@@ -17,10 +17,12 @@ def test_the_image_takes_the_versions_that_are_tested_and_every_file_has_a_hash(
         "aiokafka",
         "cryptography",
         "fsspec",
+        "itsdangerous",
         "msgspec",
         "numpy",
         "onnx",
         "onnxruntime",
+        "pyjwt",
         "scikit-learn",
         "setuptools",
     }
