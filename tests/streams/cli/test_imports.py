@@ -13,3 +13,11 @@ def test_what_only_reads_imports_nothing_slow():
     )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert not SLOW & set(done.stdout.split())
+
+
+def test_the_package_imports_no_page():
+    program = "import sys, onward, onward.streams.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    modules = done.stdout.split()
+    assert "onward.streams.cli" in modules
+    assert not {name for name in modules if name.startswith(("onward.streams.console", "aiohttp", "jwt"))}
