@@ -1,9 +1,12 @@
-"""A console without Kafka, whose cases come from a tape."""
+"""Consoles: one without Kafka, and one beside a broker as users start it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 from yarl import URL
 
+from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import LoadedSpec
 from onward.schemas.words.form import FeatureWords, LanguageWords, Organisation, ProgramWords, ValueKind
 from onward.streams.console.applicants import Applicants
@@ -21,9 +25,14 @@ from onward.streams.console.desk import Desk
 from onward.streams.console.handles import Keys
 from onward.streams.console.links import Links
 from onward.streams.console.looks import Looks
+from onward.streams.console.office import Office
 from onward.streams.console.outbox import Outbox
 from onward.streams.console.pages import Pages
+from onward.streams.console.programmes import Programmes
 from onward.streams.console.programs import console_programs
+from onward.streams.console.who import Gate, OpenGate
+from onward.streams.kafka.embedded import EmbeddedBroker
+from onward.streams.topics import Topics
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import Tape
 
@@ -44,10 +53,10 @@ WORDS = {"en": words("Your income", "Your debts"), "ar": words("دخلك", "دي
 
 
 class Console:
-    """The parts of a console over what a tape's journal and outputs hold."""
+    """The parts of a console for some programs, which reads the records that it is given."""
 
-    def __init__(self, story: Tape, folder: Path) -> None:
-        self.story, self.folder, topics = story, folder, story.run.topics
+    def __init__(self, topics: Topics, specs: Iterable[ProgramSpec], folder: Path) -> None:
+        self.folder = folder
         self.store = CaseStore(folder, topics, KEYS)
         self.cases, self.outbox, self.looks = (
             Cases(folder, KEYS),
@@ -57,26 +66,22 @@ class Console:
         self.clock = START_MS / 1000 + 600
         self.links = Links(KEYS, lambda: self.clock)
         self.woken = 0
-        spec = replace(story.run.programs["loan"].spec, words=WORDS)
-        self.programs = console_programs([LoadedSpec(spec, Path("loan.yaml"))])
+        self.programs = console_programs(LoadedSpec(spec, Path(f"{spec.program}.yaml")) for spec in specs)
 
     @property
     def desk(self) -> Desk:
         parts = self.cases, self.outbox, self.links, self.looks, self.programs, Pages()
         return Desk(*parts, self._wake, lambda: self.clock)
 
-    def read(self) -> None:
-        """Read what the topics hold."""
-        topics = self.story.run.topics
-        for (topic, _), log in sorted(self.story.run.broker.logs.items()):
-            if topic in {*topics.outputs, topics.journal}:
-                self.store.fold(log)
-
     def applicants(self, address: URL | None = None) -> web.Application:
         return Applicants(self.desk, address).site()
 
-    def link(self, name: str, days: int = 90) -> str:
-        return f"/l/{self.links.token(KEYS.handle('loan', name), days)}"
+    def office(self, gate: Gate | None = None) -> web.Application:
+        people_at = URL("https://pages.example")
+        return Office(self.desk, Programmes(self.folder), gate or OpenGate(), lambda: "now", people_at).site()
+
+    def link(self, name: str, days: int = 90, program: str = "loan") -> str:
+        return f"/l/{self.links.token(KEYS.handle(program, name), days)}"
 
     def close(self) -> None:
         for part in (self.store, self.cases, self.outbox, self.looks):
@@ -87,13 +92,32 @@ class Console:
 
 
 @contextmanager
-def console(story: Tape, folder: Path) -> Any:
-    made = Console(story, folder)
-    try:
-        made.read()
+def console(story: Tape, folder: Path) -> Iterator[Console]:
+    """A console that has read what a tape's journal and outputs hold."""
+    topics, spec = story.run.topics, replace(story.run.programs["loan"].spec, words=WORDS)
+    with closing(Console(topics, [spec], folder)) as made:
+        for (topic, _), log in sorted(story.run.broker.logs.items()):
+            if topic in {*topics.outputs, topics.journal}:
+                made.store.fold(log)
         yield made
-    finally:
-        made.close()
+
+
+@contextmanager
+def serving(broker: EmbeddedBroker, folder: Path, specs: Iterable[Path]) -> Iterator[tuple[str, str]]:
+    """A console as users start it, whose state is in a folder; yields the addresses of both sites. SIGTERM ends it
+    with 0."""
+    command = [sys.executable, "-P", "-m", "onward", "console", "serve", "--brokers", broker.bootstrap]
+    command += [flag for spec in specs for flag in ("--spec", str(spec))]
+    command += ["--state-dir", str(folder), "--port", "0", "--office-port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            people, office = (process.stdout.readline().split()[1] for _ in range(2))
+            yield people, office
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait()
+    assert code == 0
 
 
 @asynccontextmanager

@@ -11,17 +11,14 @@ from typing import Any
 
 import jwt
 import pytest
-from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from jwt.algorithms import ECAlgorithm
 from msgspec.structs import replace
-from yarl import URL
 
 from onward.schemas.events import Outcome
-from onward.streams.console.office import Office
-from onward.streams.console.programmes import FEWEST, Programmes, Share, _without_hidden
+from onward.streams.console.programmes import FEWEST, Share, _without_hidden
 from onward.streams.console.whatif import Limits
-from onward.streams.console.who import Gate, OpenGate, TokenGate
+from onward.streams.console.who import TokenGate
 from onward.streams.replay.history import History, state_of
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
@@ -48,11 +45,6 @@ def site(story: Tape, tmp_path: Path):
         yield made
 
 
-def office(site: Console, gate: Gate | None = None) -> web.Application:
-    people_at = URL("https://pages.example")
-    return Office(site.desk, Programmes(site.folder), gate or OpenGate(), lambda: "now", people_at).site()
-
-
 def key(name: str = NAME) -> str:
     return KEYS.handle("loan", name)
 
@@ -64,7 +56,7 @@ def once_of(page: str) -> str:
 
 
 async def test_a_case_is_found_by_its_whole_reference_alone(site: Console) -> None:
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         status, page = await posted(client, "/cases", {"q": f" {NAME} ", "program": ""})
         assert (status, "Case <bdi>A/17 &#34;&lt;b&gt;</bdi>" in page) == (200, True)
         status, page = await posted(client, "/cases", {"q": "A/17", "program": "loan"})
@@ -72,7 +64,7 @@ async def test_a_case_is_found_by_its_whole_reference_alone(site: Console) -> No
 
 
 async def test_queues_hold_who_waits(site: Console) -> None:
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         for queue, name in (("outcome", "A/17 &#34;&lt;b&gt;"), ("declined", "other")):
             _, page = await text_of(client, f"/cases?queue={queue}")
             assert f"<bdi>{name}</bdi>" in page
@@ -80,13 +72,13 @@ async def test_queues_hold_who_waits(site: Console) -> None:
         assert (await text_of(client, "/cases?queue=none-such"))[0] == 404
 
 
-async def test_the_events_are_those_that_show_tells(site: Console) -> None:
-    found = History(NAME, "loan", site.story.run.topics)
-    for (topic, _), log in sorted(site.story.run.broker.logs.items()):
-        if topic in {*site.story.run.topics.outputs, site.story.run.topics.journal}:
+async def test_the_events_are_those_that_show_tells(site: Console, story: Tape) -> None:
+    found = History(NAME, "loan", story.run.topics)
+    for (topic, _), log in sorted(story.run.broker.logs.items()):
+        if topic in {*story.run.topics.outputs, story.run.topics.journal}:
             for record in log:
                 found.feed(record)
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         _, text = await text_of(client, f"/cases/{key()}.json")
     told = json.loads(text)
     assert told["state"] == state_of(found.happenings)
@@ -96,7 +88,7 @@ async def test_the_events_are_those_that_show_tells(site: Console) -> None:
 
 
 async def test_an_outcome_is_kept_once_with_its_day(site: Console) -> None:
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         _, page = await text_of(client, f"/cases/{key()}")
         assert "Told one way forward" in page or "ways forward" in page
         form = {"once": once_of(page), "result": "improved", "option": "1", "on": TODAY.isoformat()}
@@ -120,7 +112,7 @@ async def test_an_outcome_is_kept_once_with_its_day(site: Console) -> None:
 )
 async def test_an_outcome_that_cannot_be_is_refused_in_words(site: Console, change: dict[str, str], fault: str) -> None:
     form = {"once": "x", "result": "improved", "option": "", "on": TODAY.isoformat()}
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         status, page = await posted(client, f"/cases/{key()}/outcome", {**form, **change})
     assert (status, fault in page) == (400, True), page
     assert site.outbox.waiting()[0] == 0
@@ -130,7 +122,7 @@ async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: 
     program = site.programs["loan"]
     hidden = tuple(replace(feature, pii=feature.name in ("region", "income")) for feature in program.spec.features)
     program.spec = replace(program.spec, features=hidden)
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         path = f"/cases/{key()}"
         _, page = await text_of(client, path)
         assert "north" not in page
@@ -146,7 +138,7 @@ async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: 
 
 
 async def test_a_link_made_here_opens_their_page(site: Console) -> None:
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         _, page = await posted(client, f"/cases/{key()}/link")
         token = re.search(r"https://pages\.example(/l/[^<]+)<", page)
         assert token
@@ -156,7 +148,7 @@ async def test_a_link_made_here_opens_their_page(site: Console) -> None:
 
 
 async def test_nobody_is_asked_on_this_machine_alone(site: Console) -> None:
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         for host, status in (("evil.example:8091", 403), ("localhost:8091", 200), ("[::1]:8091", 200)):
             assert (await text_of(client, f"/cases/{key()}", headers={"Host": host}))[0] == status
         bad = {"Content-Type": "application/x-www-form-urlencoded; charset=none-such", **SAME_ORIGIN}
@@ -174,7 +166,7 @@ async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monk
 
     gate = TokenGate("https://keys.example/", "proxy", "onward", "Authorization", "roles")
     monkeypatch.setattr(gate._keys, "fetch_data", lambda: keys)
-    async with visiting(office(site, gate)) as client:
+    async with visiting(site.office(gate)) as client:
         for headers, status in [
             (token(), 200),
             (token(roles="case:* owner:loan"), 200),
@@ -197,7 +189,7 @@ async def test_what_if_is_asked_within_limits_and_keeps_nothing(site: Console, m
         asked.append((features, limits, manifest))
 
     monkeypatch.setattr("onward.streams.console.office.ways_within", answer)
-    async with visiting(office(site)) as client:
+    async with visiting(site.office()) as client:
         path = f"/cases/{key()}/whatif"
         assert "goes no farther than" in (await text_of(client, path))[1]
         form = {"fixed": "debts", "most-income": "30 000 €"}
@@ -226,7 +218,7 @@ async def test_a_programme_is_counted_and_small_groups_are_hidden(many: Tape, tm
         program = site.programs["loan"]
         audited = tuple(replace(feature, audit=feature.name == "region") for feature in program.spec.features)
         program.spec = replace(program.spec, features=audited)
-        async with visiting(office(site)) as client:
+        async with visiting(site.office()) as client:
             _, text = await text_of(client, "/programmes/loan.json")
             status, page = await text_of(client, "/programmes/loan")
             assert (await text_of(client, "/programmes/another"))[0] == 404

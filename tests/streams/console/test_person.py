@@ -11,22 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from onward.environments.people import PACKAGED_SPECS
-from onward.schemas.events import (
-    Answer,
-    Application,
-    Change,
-    DeadLetter,
-    Decision,
-    ModelDecision,
-    NoRecourse,
-    Option,
-    Outcome,
-    PromiseChange,
-    Question,
-    Recourse,
-    Reward,
-    Step,
-)
+from onward.schemas.events import Answer, Change
 from onward.schemas.headers import format_time
 from onward.schemas.kinds import kinds
 from onward.schemas.specfile import load_spec
@@ -35,91 +20,12 @@ from onward.streams.console.pages import Pages
 from onward.streams.console.person import PersonPage, person_page
 from onward.streams.replay.happenings import Happening
 from onward.testing.pipeline import START_MS
+from onward.tests.streams.console.states import BROKEN, DAY_MS, EXPIRES, OWE, SAVE, STATES, option, told
 
-DAY_MS = 86_400_000
 SPEC = load_spec(PACKAGED_SPECS / "loan.yaml").spec
 WORDS = {tag: PageWords(SPEC, tag) for tag in SPEC.words}
-CASE: dict[str, Any] = {"program": "loan", "shard": 0, "application": "a"}
-ANSWER: dict[str, Any] = {**CASE, "step": 0, "policy": "residual", "policy_version": "1", "spec": "s", "model": "m"}
-SAVE = Change("savings", 1700, 7200, "EUR")
-OWE = Change("card_utilisation", 54, 24, "%")
-EARN = Change("monthly_income", 2640, 3190, "EUR", current_given=False)
-LEARN = Change("education", "secondary", "bachelor")
-TERM = Change("loan_term", 24, 48, "months", at_most=60)
-EXPIRES = format_time(START_MS + 90 * DAY_MS)
-
-
-def option(id: str, *changes: Change, **more: Any) -> Option:
-    return Option(id, changes, 0.2, 0.9, 1.0, id, **more)
-
-
-def told(*options: Option, **more: Any) -> Recourse:
-    return Recourse(**ANSWER, options=options, **more)
-
-
-APPLIED = Application("loan", "a", {"savings": 1700})
-TWO = told(option("1", SAVE, OWE), option("2", EARN, LEARN, TERM))
-OPEN = told(
-    option("1", SAVE, promise={"radius": 0.1}, status="open"),
-    option("2", OWE, promise={"radius": 0.1}, status="open"),
-    expires_at=EXPIRES,
-)
-BROKEN = PromiseChange(**CASE, status="broken", options=("2",), reason="model", replaced=("2",))
-ASKED = Question(
-    **CASE, number=1, options=(option("1", SAVE), option("2", OWE)), expires_at=EXPIRES, spec="s", model="m"
-)
-STEPS = option("1", SAVE, OWE, steps=(Step("savings", 1700, 7200, "EUR"), Step("card_utilisation", 54, 24, "%")))
-LATE = DeadLetter("question_closed", "it was to be answered before", "answers", 0, 7, 5, None, b"{}", ())
-AGAIN = {"reason": "apply_again", "detail": "Apply again as you are."}
-STATES: dict[str, tuple[str, list[Any]]] = {
-    "waits": ("waits", [APPLIED]),
-    "approved": ("approved", [APPLIED, Decision("loan", "a", True)]),
-    "place": ("approved", [APPLIED, ModelDecision(**CASE, approved=True, model="m", spec="s", round=3)]),
-    "question": ("question", [APPLIED, ASKED]),
-    "working": ("working", [APPLIED, ASKED, Answer("loan", "a", "1", 1)]),
-    "ways": ("ways", [APPLIED, TWO]),
-    "one": ("ways", [APPLIED, told(option("1", SAVE))]),
-    "steps": ("ways", [APPLIED, told(STEPS)]),
-    "follows": ("ways", [APPLIED, told(option("1", OWE, follows=(SAVE,)))]),
-    "open": ("ways", [APPLIED, OPEN]),
-    "chosen": ("ways", [APPLIED, OPEN, Answer("loan", "a", "2")]),
-    "none works": ("ways", [APPLIED, TWO, Answer("loan", "a", "1"), Answer("loan", "a", None)]),
-    "refused": ("ways", [APPLIED, ASKED, TWO, LATE]),
-    "changed": (
-        "ways",
-        [APPLIED, OPEN, BROKEN, told(option("2", replace(OWE, target=18)), expires_at=EXPIRES, revision=1)],
-    ),
-    "one gone": ("ways", [APPLIED, OPEN, BROKEN]),
-    "all gone": ("none", [APPLIED, OPEN, replace(BROKEN, options=("1", "2"))]),
-    "places": ("ways", [APPLIED, replace(TWO, round=3, expires_at=EXPIRES)]),
-    "apply again": ("apply_again", [APPLIED, NoRecourse(**ANSWER, **AGAIN, round=3, expires_at=EXPIRES)]),
-    "none": ("none", [APPLIED, NoRecourse(**ANSWER, reason="out_of_reach", detail="We found none that is enough.")]),
-    "again": ("again", [APPLIED, OPEN, PromiseChange(**CASE, status="superseded", options=("1", "2"), by="b")]),
-    "ended": ("ended", [APPLIED, TWO, Reward(**CASE, fate="censored")]),
-    "came back with it": (
-        "approved",
-        [APPLIED, Decision("loan", "a", True), replace(BROKEN, application="earlier", status="kept", by="a")],
-    ),
-    "no better off, promised": (
-        "ways",
-        [APPLIED, OPEN, Outcome("loan", "a", "not_improved", "1"), Reward(**CASE, fate="rewarded", reward=0.0)],
-    ),
-    "round promised longer": (
-        "ways",
-        [APPLIED, replace(TWO, round=3, expires_at=EXPIRES), Reward(**CASE, fate="censored")],
-    ),
-    "apply again, promised longer": (
-        "apply_again",
-        [APPLIED, NoRecourse(**ANSWER, **AGAIN, round=3, expires_at=EXPIRES), Reward(**CASE, fate="censored")],
-    ),
-    "round over": (
-        "ended",
-        [APPLIED, replace(TWO, round=3), PromiseChange(**CASE, status="expired", settled_in=5)],
-    ),
-    "promised longer": ("ways", [APPLIED, OPEN, Reward(**CASE, fate="censored")]),
-    "thanks": ("ended", [APPLIED, TWO, Outcome("loan", "a", "improved", "1"), Reward(**CASE, fate="rewarded")]),
-    "anew": ("waits", [APPLIED, TWO, Reward(**CASE, fate="censored"), APPLIED]),
-}
+APPLIED, OPEN = STATES["open"][1]
+ASKED = STATES["question"][1][1]
 
 
 def happenings(events: list[Any]) -> list[Happening]:

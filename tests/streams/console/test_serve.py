@@ -5,12 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +23,7 @@ from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.settings import BrokerSettings
-from onward.tests.streams.console.sites import SAME_ORIGIN
+from onward.tests.streams.console.sites import SAME_ORIGIN, serving
 from onward.tests.support.installations import TOPICS, read_events
 from onward.tests.support.loans import reviewed_spec, write_loans
 
@@ -42,22 +37,6 @@ features:
   income: {name: Your income, up: earn more}
   debts: {name: Your debts, down: owe less}
 """
-
-
-@contextmanager
-def serving(broker: EmbeddedBroker, folder: Path) -> Iterator[tuple[str, str]]:
-    """A console as users start it; yields the addresses of both sites. SIGTERM ends it with 0."""
-    command = [sys.executable, "-P", "-m", "onward", "console", "serve", "--brokers", broker.bootstrap]
-    command += ["--spec", str(folder / "loans.yaml"), "--state-dir", str(folder / "console"), "--port", "0"]
-    with subprocess.Popen([*command, "--office-port", "0"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            people, office = (process.stdout.readline().split()[1] for _ in range(2))
-            yield people, office
-        finally:
-            process.send_signal(signal.SIGTERM)
-            code = process.wait()
-    assert code == 0
 
 
 def field(page: str, name: str) -> str:
@@ -99,7 +78,7 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
         with EventWriter(broker.options()) as writer:
             headers = cloud_event_headers("a", "test", ce_type(event), time_ms)
             writer.send(TOPICS.applications, msgspec.json.encode(event), key=b"ada", headers=headers)
-        with serving(broker, tmp_path) as (people, office):
+        with serving(broker, tmp_path / "console", [tmp_path / "loans.yaml"]) as (people, office):
             link = ["console", "link", "ada", "--program", "loans", "--state-dir", str(tmp_path / "console")]
             assert await asyncio.to_thread(main, [*link, "--address", people]) == 0
             path = capsys.readouterr().out.strip()

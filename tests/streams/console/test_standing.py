@@ -8,7 +8,7 @@ import pytest
 
 from onward.schemas.events import Answer, Application, PromiseChange, Recourse
 from onward.streams.console.standing import Standing
-from onward.tests.streams.console.test_person import TWO
+from onward.tests.streams.console.states import TWO
 
 APPLIED = (1, Application("loan", "x", {}))
 TOLD = (2, TWO)
