@@ -42,6 +42,8 @@ from .page_words import PageWords
 
 PageState = Literal["waits", "approved", "question", "working", "ways", "none", "apply_again", "again", "ended"]
 
+MOST_IN_HEADING = 3
+"""Changes that a heading names; of more it says how many."""
 TOO_LATE = frozenset({"answer_changed", "question_closed"})
 """Why an answer that came too late does not count, or since an earlier one does."""
 
@@ -318,7 +320,7 @@ def _way(option: Option, words: PageWords, told: _Told | None = None, place: int
     in_order = (_step(step, words) for step in steps)
     return PageWay(
         option.id,
-        words.texts.heading(option.changes),
+        _heading(option, words),
         tuple(_change(change, words, before) for change in option.changes),
         tuple(in_order),
         tuple(words.texts.followed(one) for one in option.follows or () if one.feature in words.words.features),
@@ -326,6 +328,12 @@ def _way(option: Option, words: PageWords, told: _Told | None = None, place: int
         chosen=told is not None and told.picked == option.id,
         is_new=former is not None,
     )
+
+
+def _heading(option: Option, words: PageWords) -> str:
+    if len(option.changes) > MOST_IN_HEADING:
+        return words.say("way.many", n=len(option.changes))
+    return words.texts.heading(option.changes)
 
 
 def _change(change: Change, words: PageWords, before: Mapping[str, Change]) -> PageChange:

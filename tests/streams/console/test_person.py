@@ -20,7 +20,19 @@ from onward.streams.console.pages import Pages
 from onward.streams.console.person import PersonPage, person_page
 from onward.streams.replay.happenings import Happening
 from onward.testing.pipeline import START_MS
-from onward.tests.streams.console.states import BROKEN, DAY_MS, EXPIRES, OWE, SAVE, STATES, option, told
+from onward.tests.streams.console.states import (
+    BROKEN,
+    DAY_MS,
+    EARN,
+    EXPIRES,
+    LEARN,
+    OWE,
+    SAVE,
+    STATES,
+    TERM,
+    option,
+    told,
+)
 
 SPEC = load_spec(PACKAGED_SPECS / "loan.yaml").spec
 WORDS = {tag: PageWords(SPEC, tag) for tag in SPEC.words}
@@ -93,6 +105,18 @@ def test_ways_say_from_where_to_where_and_never_invent_what_was_not_told() -> No
     assert (term.now, term.to, term.notes) == ("24 months", "48 months", ("Not more than 60 months.",))
     assert (first.which, second.which) == ("Way 1 of 2", "Way 2 of 2")
     assert page_of("one").ways[0].which == "Your way"
+
+
+def test_a_heading_names_few_changes_and_counts_many() -> None:
+    ways = told(
+        option("1", SAVE, OWE, EARN), option("2", SAVE, OWE, EARN, LEARN), option("3", SAVE, OWE, EARN, LEARN, TERM)
+    )
+    headings = {
+        tag: [way.heading for way in person_page(happenings([APPLIED, ways]), WORDS[tag], "a").ways] for tag in WORDS
+    }
+    assert headings["en"] == ["Save more, owe less on your cards, and earn more", "Change 4 things", "Change 5 things"]
+    assert headings["de"][1:] == ["Ändern Sie 4 Sachen", "Ändern Sie 5 Sachen"]
+    assert headings["ar"][1:] == ["غيّر 4 أشياء", "غيّر 5 أشياء"]
 
 
 def test_a_last_day_is_told_only_where_something_ends() -> None:
