@@ -33,7 +33,12 @@ HOLD_SECONDS, LOOK_SECONDS = 5.0, 0.1
 """How long a page waits for what an answer brings, and how often it looks."""
 MOST_AN_HOUR = 30
 HOUR_MS = 3_600_000
-TOO_MANY = web.HTTPTooManyRequests.status_code
+ERRORS = {
+    web.HTTPTooManyRequests.status_code: ("often.title", "often.text"),
+    web.HTTPServiceUnavailable.status_code: ("often.title", "busy.text"),
+    web.HTTPInternalServerError.status_code: ("error.title", "ask.text"),
+}
+"""The sentences of errors; others say that the page is not here."""
 ONCE = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
@@ -203,10 +208,8 @@ class Applicants:
 
     def _error_page(self, request: web.Request, status: int) -> web.StreamResponse:
         words = self._words(request)
-        if status >= web.HTTPInternalServerError.status_code:
-            return html(self._desk.pages.plain(words, words.say("error.title"), [words.say("ask.text")]), status)
-        name = "often" if status == TOO_MANY else "gone"
-        return html(self._desk.pages.plain(words, words.say(f"{name}.title"), [words.say(f"{name}.text")]), status)
+        title, text = ERRORS.get(status, ("gone.title", "gone.text"))
+        return html(self._desk.pages.plain(words, words.say(title), [words.say(text)]), status)
 
 
 def _applied_ms(case: Case) -> int:

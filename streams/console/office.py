@@ -45,6 +45,12 @@ TITLES: Final[Mapping[Queue, str]] = {
 }
 RESULTS = ("improved", "not_improved", "unseen")
 DAY_MS = 86_400_000
+ERRORS = {
+    401: "Sign in first.",
+    403: "This form was not sent from here.",
+    404: "This page is not here.",
+    503: "This cannot be done just now. Try again in a minute.",
+}
 MOST = "most-"
 """How the names of fields begin that hold the limit of a feature."""
 
@@ -351,8 +357,7 @@ class Office:
         return html(page, status)
 
     def _error_page(self, _: web.Request, status: int) -> web.StreamResponse:
-        text = {401: "Sign in first.", 403: "This form was not sent from here.", 404: "This page is not here."}
-        return web.Response(status=status, text=f"{text.get(status, 'This cannot be done.')}\n")
+        return web.Response(status=status, text=f"{ERRORS.get(status, 'This cannot be done.')}\n")
 
 
 def _told_features(case: Case) -> Mapping[str, Value | None]:

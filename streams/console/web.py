@@ -9,6 +9,7 @@ from typing import Any, Final
 from aiohttp import web
 from yarl import URL
 
+from ..errors import LedgerError, one_line
 from .pages import STYLESHEET
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,7 @@ HEADERS: Final = {
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ErrorPage = Callable[[web.Request, int], web.StreamResponse]
-"""Makes the page of an error: 400, 403, 404, 413, 429 or 500."""
+"""Makes the page of an error: 400, 403, 404, 413, 429, 500 or 503."""
 
 
 def make_site(routes: web.RouteTableDef, error_page: ErrorPage, address: URL | None) -> web.Application:
@@ -37,6 +38,9 @@ def make_site(routes: web.RouteTableDef, error_page: ErrorPage, address: URL | N
             response = await handler(request)
         except web.HTTPError as error:
             response = error_page(request, error.status)
+        except LedgerError as error:  # the file is locked, or its disk full
+            log.warning("a page could not be made: %s", one_line(error))
+            response = error_page(request, web.HTTPServiceUnavailable.status_code)
         except Exception as error:
             # Its text may hold what people have sent.
             log.error("a page could not be made: %s", type(error).__name__)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from msgspec.structs import replace
 from yarl import URL
 
+from onward.schemas.events import Answer
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import LoadedSpec
 from onward.schemas.words.form import FeatureWords, LanguageWords, Organisation, ProgramWords, ValueKind
 from onward.streams.console.applicants import Applicants
-from onward.streams.console.case_store import CaseStore
+from onward.streams.console.case_store import FILE, CaseStore
 from onward.streams.console.cases import Cases
 from onward.streams.console.desk import Desk
 from onward.streams.console.handles import Keys
@@ -31,6 +33,7 @@ from onward.streams.console.pages import Pages
 from onward.streams.console.programmes import Programmes
 from onward.streams.console.programs import console_programs
 from onward.streams.console.who import Gate, OpenGate
+from onward.streams.errors import LedgerError
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.testing.pipeline import START_MS
@@ -89,6 +92,25 @@ class Console:
 
     def _wake(self) -> None:
         self.woken += 1
+
+
+@contextmanager
+def refusing(site: Console, how: str) -> Iterator[None]:
+    """A file that nobody can write: somebody else holds it ``locked``, or its disk is ``full``."""
+    db = site.outbox._db
+    if how == "full":
+        [(pages,)] = db.execute("PRAGMA page_count").fetchall()
+        db.execute(f"PRAGMA max_page_count={pages}")
+        with suppress(LedgerError):
+            for number in range(1000):
+                site.outbox.put("somebody", Answer("loan", "x", None), event_id=f"{number}", time_ms=0)
+        yield
+        db.execute("PRAGMA max_page_count=100000")
+        return
+    db.execute("PRAGMA busy_timeout=0")
+    with closing(sqlite3.connect(site.folder / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from yarl import URL
 from onward.schemas.events import Answer
 from onward.streams.console.applicants import COOKIE, MOST_AN_HOUR
 from onward.testing.tape import POOR, RICH, TIMED, Tape, tape
-from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, text_of, visiting
+from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, refusing, text_of, visiting
 
 NAME = 'A/17 "<b> مرجع'
 
@@ -176,3 +176,19 @@ async def test_pages_forbid_everything_that_they_do_not_need(site: Console) -> N
             async with client.get(path) as response:
                 assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'self'")
                 assert response.headers["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("how", ["locked", "full"])
+async def test_what_cannot_be_kept_is_said_and_can_be_sent_again(
+    site: Console, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with visiting(site.applicants()) as client:
+        form = {"once": once_of(await opened(client, site)), "option": "1"}
+        with refusing(site, how):
+            status, page = await posted(client, "/you/answer", form)
+            assert (status, "Try again in a minute." in page) == (503, True)
+        [line] = [record for record in caplog.records if record.name.startswith("onward")]
+        assert how in line.getMessage()
+        assert NAME not in line.getMessage()
+        status, page = await posted(client, "/you/answer", form)
+        assert (status, "You chose this way" in page) == (200, True)

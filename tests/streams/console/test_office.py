@@ -22,7 +22,7 @@ from onward.streams.console.who import TokenGate
 from onward.streams.replay.history import History, state_of
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
-from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, text_of, visiting
+from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, refusing, text_of, visiting
 
 NAME = 'A/17 "<b>'
 TODAY = datetime.fromtimestamp(START_MS / 1000, UTC).date()
@@ -97,6 +97,18 @@ async def test_an_outcome_is_kept_once_with_its_day(site: Console) -> None:
             assert (status, "Outcome: did it, and is better off" in page) == (200, True)
     [sent] = site.outbox.pending(key())
     assert sent.event == Outcome("loan", NAME, "improved", "1")
+
+
+@pytest.mark.parametrize("how", ["locked", "full"])
+async def test_an_outcome_that_cannot_be_kept_can_be_entered_again(site: Console, how: str) -> None:
+    async with visiting(site.office()) as client:
+        _, page = await text_of(client, f"/cases/{key()}")
+        form = {"once": once_of(page), "result": "improved", "option": "1", "on": TODAY.isoformat()}
+        with refusing(site, how):
+            status, page = await posted(client, f"/cases/{key()}/outcome", form)
+            assert (status, page) == (503, "This cannot be done just now. Try again in a minute.\n")
+        status, _ = await posted(client, f"/cases/{key()}/outcome", form)
+        assert status == 200
 
 
 @pytest.mark.parametrize(
