@@ -27,6 +27,8 @@ POLL_SECONDS = 0.2
 RETRY_SECONDS = 2.0
 CHECK_SECONDS = 60.0
 """How often it is looked whether a topic has more partitions."""
+LOOK_BACK_SECONDS = 3600.0
+"""How much of the topics is looked through, at most, for what was sent before a kill."""
 
 
 class Follower:
@@ -108,8 +110,10 @@ class Sender:
             outbox.close()
 
     def _send(self, outbox: Outbox, stop: threading.Event) -> None:
+        outbox.look_back(self._options)
+        until = time.monotonic() + LOOK_BACK_SECONDS
         with EventWriter(self._options) as writer:
-            while not stop.is_set():
+            while not stop.is_set() and time.monotonic() < until:
                 self.wake.clear()
                 if not outbox.send(writer):
                     self.wake.wait(RETRY_SECONDS)

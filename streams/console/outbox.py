@@ -1,7 +1,8 @@
 """What people and case workers send, kept on the disk until it stands on its topic.
 
-A form is flushed to the disk before anybody reads thank you. It is sent again until Kafka has it, each time with the
-same ``ce_id``, so that it counts once; an outage delays it.
+A form is flushed to the disk before anybody reads thank you, and sent until Kafka has it; an outage delays it. After a
+kill or a failure it is looked whether it stands on its topic already. Each time it has the same ``ce_id``, so that it
+counts once.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ import msgspec
 from ...schemas.events import Answer, Outcome
 from ...schemas.headers import cloud_event_headers
 from ...schemas.kinds import kinds
+from ..kafka.admin.offsets import PartitionOffsets, partition_offsets
 from ..kafka.client import EventWriter
+from ..kafka.consume.between import records_between
+from ..kafka.options import KafkaOptions
 from ..ledger.file import connected, ledger_errors
 from ..replay.happenings import Happening
 from ..topics import Topics
 from .case_store import BUSY_MS, FILE
 
 SOURCE = "console"
+SENT = ("answer", "outcome")
 AT_ONCE = 500
 
 
@@ -88,6 +93,25 @@ class Outbox:
             count, oldest = self._db.execute("SELECT count(*), min(kept_ms) FROM outbox WHERE sent = 0").fetchone()
         return int(count), oldest
 
+    def look_back(self, options: KafkaOptions) -> None:
+        """Note what stands on its topic though nobody could note that, and where the topics end before more is sent.
+
+        Raises ``BrokerError``.
+        """
+        ends = partition_offsets(options, [self._topics.topic_of(kinds[kind]) for kind in SENT])
+        waiting = {row.event_id.encode() for row in self._rows("sent = 0", ())}
+        with ledger_errors(self._path):
+            noted = self._db.execute("SELECT value FROM meta WHERE name = 'sent_from'").fetchone()
+        if noted and waiting:
+            begins: dict[str, int] = msgspec.json.decode(noted[0])
+            spans = [one._replace(begin=max(one.begin, begins.get(_name(one), 0))) for one in ends]
+            records = records_between(options, spans, lambda _: None)
+            found = {value for record in records for name, value in record.headers if name == "ce_id"} & waiting
+            self._mark([id.decode() for id in found])
+        with ledger_errors(self._path):
+            now = msgspec.json.encode({_name(one): one.end for one in ends})
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('sent_from', ?)", (now,))
+
     def send(self, writer: EventWriter) -> int:
         """Send what waits, in its order; return how many forms. Raises ``BrokerError``: they then wait on."""
         rows = self._rows(f"sent = 0 ORDER BY number LIMIT {AT_ONCE}", ())
@@ -97,9 +121,13 @@ class Outbox:
             writer.send(self._topics.topic_of(kind), row.body, key=row.key.encode(), headers=headers)
         if rows:
             writer.flush()
-            with ledger_errors(self._path):
-                self._db.executemany("UPDATE outbox SET sent = 1 WHERE number = ?", [(row.number,) for row in rows])
+            self._mark([row.event_id for row in rows])
         return len(rows)
+
+    def _mark(self, ids: Sequence[str]) -> None:
+        with ledger_errors(self._path):
+            update = "UPDATE outbox SET sent = 1 WHERE event_id IN (SELECT value FROM json_each(?))"
+            self._db.execute(update, (msgspec.json.encode(ids).decode(),))
 
     def _rows(self, where: str, given: Sequence[str]) -> list[Kept]:
         with ledger_errors(self._path):
@@ -107,3 +135,7 @@ class Outbox:
                 f"SELECT number, kind, key, event_id, time_ms, body FROM outbox WHERE {where}", given
             ).fetchall()
         return [Kept(*row) for row in found]
+
+
+def _name(partition: PartitionOffsets) -> str:
+    return f"{partition.topic}/{partition.partition}"

@@ -16,7 +16,7 @@ from onward.streams.console.follower import Follower, Sender
 from onward.streams.console.handles import Keys
 from onward.streams.console.outbox import Outbox
 from onward.streams.errors import BrokerError, LedgerError
-from onward.streams.kafka.client import EventReader
+from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
 from onward.streams.topics import Topics
@@ -91,6 +91,36 @@ def test_an_answer_of_before_a_kill_reaches_its_topic(tmp_path: Path) -> None:
         sender.wake.set()
         thread.join()
     assert [dict(record.headers)["ce_id"] for record in found] == [b"console/a"]
+
+
+def test_what_stood_on_its_topic_before_a_kill_is_not_sent_again(tmp_path: Path) -> None:
+    CaseStore(tmp_path, TOPICS, Keys(["x"])).close()
+    kept = Outbox(tmp_path, TOPICS)
+    names = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
+    with EmbeddedBroker(dict.fromkeys(names, 2)) as broker:
+        for number in range(6):
+            kept.look_back(broker.options())
+            put(kept, f"{number}")
+            with EventWriter(broker.options()) as writer:
+                assert kept.send(writer) == 1
+            if number % 2:  # a kill came before it was noted
+                kept._db.execute("UPDATE outbox SET sent = 0 WHERE event_id = ?", (f"console/{number}",))
+        put(kept, "last")
+        stop, sender = threading.Event(), Sender(broker.options(), TOPICS, tmp_path)
+        thread = threading.Thread(target=sender.run, args=(stop,))
+        thread.start()
+        while kept.waiting()[0]:
+            stop.wait(0.05)
+        stop.set()
+        sender.wake.set()
+        thread.join()
+        with EventReader(broker.options(), [TOPICS.answers]) as reader:
+            found = []
+            while not reader.caught_up:
+                found += reader.poll(0.2)
+    kept.close()
+    sent = sorted(dict(record.headers)["ce_id"].decode() for record in found)
+    assert sent == [*(f"console/{number}" for number in range(6)), "console/last"]
 
 
 def test_a_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
