@@ -39,10 +39,10 @@ FILE = "console.sqlite"
 VERSION = 1
 PAGE_BYTES = 16_384
 """Rows of a kilobyte and more lie in the tree of their key only where a page holds several."""
-CACHE_KIB = 64 * 1024
+CACHE_KIB = 32 * 1024
 BUSY_MS = 10_000
 """How long a writer waits for another: what people send is written beside."""
-MOST_CASES_KEPT = 50_000
+MOST_CASES_KEPT = 10_000
 NEWER_MODEL = """
 INSERT INTO models VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET manifest = excluded.manifest, time_ms = excluded.time_ms
 WHERE excluded.time_ms >= models.time_ms
@@ -76,18 +76,29 @@ CREATE TABLE looks (handle TEXT NOT NULL, day TEXT NOT NULL, who TEXT NOT NULL, 
     why TEXT NOT NULL, times INTEGER NOT NULL, PRIMARY KEY (handle, day, who, what, why)) WITHOUT ROWID;
 CREATE TABLE revoked (handle TEXT PRIMARY KEY, before INTEGER NOT NULL) WITHOUT ROWID;
 """
+WRITE_CASE = """
+INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET application = excluded.application,
+applicant = excluded.applicant, standing = excluded.standing, queue = excluded.queue, due_ms = excluded.due_ms
+"""
 
 
 class _KnownCase:
     """A case while its events are read."""
 
-    __slots__ = ("applicant", "application", "handle", "id", "standing")
+    __slots__ = ("applicant", "application", "handle", "id", "program", "standing")
 
     def __init__(
-        self, id: int, handle: str, application: str | None, applicant: str | None, standing: Standing
+        self,
+        id: int,
+        handle: str,
+        program: str,
+        application: str | None = None,
+        applicant: str | None = None,
+        standing: Standing | None = None,
     ) -> None:
-        self.id, self.handle, self.application, self.applicant = id, handle, application, applicant
-        self.standing = standing
+        self.id, self.handle, self.program = id, handle, program
+        self.application, self.applicant = application, applicant
+        self.standing = standing or Standing()
 
 
 _encode = msgspec.json.Encoder().encode
@@ -154,7 +165,6 @@ class CaseStore:
         self._changed: dict[int, _KnownCase] = {}
         self._read: dict[TopicPartition, int] = {}
         self._has_erased = False
-        self._new: list[tuple[Any, ...]] = []
         [(self._last_id,)] = self._db.execute("SELECT coalesce(max(id), 0) FROM cases").fetchall()
 
     def close(self) -> None:
@@ -253,7 +263,7 @@ class CaseStore:
                 case.id,
                 *(happening.topic, happening.partition, happening.offset),
                 *(happening.kind, happening.time_ms, happening.id),
-                *(found.journal, *place, found.until_ms, _encode(event)),
+                *(found.journal, *place, found.until_ms, found.body or _encode(event)),
             )
 
     def _case(self, program: str, name: str) -> _KnownCase:
@@ -269,10 +279,9 @@ class CaseStore:
             ).fetchone()
             if row is None:
                 self._last_id += 1
-                case = _KnownCase(self._last_id, handle, None, None, Standing())
-                self._new.append((case.id, handle, program, _pack(case.standing)))
+                case = self._changed[self._last_id] = _KnownCase(self._last_id, handle, program)
             else:
-                case = _KnownCase(row[0], handle, row[1], row[2], _unpack(row[3]))
+                case = _KnownCase(row[0], handle, program, row[1], row[2], _unpack(row[3]))
             self._cases[program, name] = case
         return case
 
@@ -283,17 +292,14 @@ class CaseStore:
         letters.clear()
 
     def _write_cases(self) -> None:
-        self._db.executemany("INSERT INTO cases (id, handle, program, standing) VALUES (?, ?, ?, ?)", self._new)
-        self._new.clear()
-        changed = self._changed.values()
         self._db.executemany(
-            "UPDATE cases SET application = ?, applicant = ?, standing = ?, queue = ?, due_ms = ? WHERE id = ?",
+            WRITE_CASE,
             [
                 (
-                    *(case.application, case.applicant, _pack(case.standing)),
-                    *(case.standing.queue, case.standing.due_ms, case.id),
+                    *(case.id, case.handle, case.program, case.application, case.applicant),
+                    *(_pack(case.standing), case.standing.queue, case.standing.due_ms),
                 )
-                for case in changed
+                for case in self._changed.values()
             ],
         )
         self._changed.clear()

@@ -63,7 +63,7 @@ class FoundHappening(NamedTuple):
 
     ``journal`` is the partition of the journal that holds it, ``place`` the line there; of an output the record that
     brought it, and its number among the outputs of that. An erasure counts for what was sent up to ``until_ms``.
-    ``is_output`` says that it was read from the topic of an output, but not that of dead letters.
+    ``is_output`` says that it was read from the topic of an output, but not that of dead letters; ``body`` is its JSON.
     """
 
     happening: Happening
@@ -71,6 +71,7 @@ class FoundHappening(NamedTuple):
     place: JournalPosition | None = None
     until_ms: int = 0
     is_output: bool = False
+    body: bytes | None = None
 
 
 class HappeningReader:
@@ -110,7 +111,8 @@ class HappeningReader:
         if self._deduplicator.classify(record) is Classification.NEW and (is_letter or may_matter(record.value)):
             place = self._deduplicator.mark(record.topic, record.partition).position
             for happening in self._decoded(record):
-                yield FoundHappening(happening, record.partition, JournalPosition(*place), is_output=not is_letter)
+                at = JournalPosition(*place)
+                yield FoundHappening(happening, record.partition, at, is_output=not is_letter, body=record.value)
 
     def _journaled(self, record: Record, may_matter: MayMatter) -> Iterator[FoundHappening]:
         """The inputs in a journal record, and the dead letters, which the topic of dead letters may have lost."""
