@@ -163,7 +163,9 @@ class Office:
     async def _json(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
         self._desk.looks.note(case.handle, user.name, "read the events")
-        text = json_text(shown_program(case.program, case.happenings))
+        # A dead letter that names no program may be another's.
+        own = [happening for happening in case.happenings if happening.program == case.program]
+        text = json_text(shown_program(case.program, own))
         return web.Response(text=text, content_type="application/json")
 
     async def _show(self, request: web.Request) -> web.StreamResponse:

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,9 +34,8 @@ from onward.streams.records import Record, TopicPartition
 from onward.streams.topics import Topics
 from onward.tests.streams.console.sites import ORGANISATION, SAME_ORIGIN
 
-MOST_WAIT_SECONDS = 0.03
-"""How long after it has begun to read new records a kill may come."""
-MOST_IDLE_SECONDS = 5.0
+MOST_WAIT_SECONDS = 0.1
+"""How long after records were written a kill may come: about as long as they are read."""
 READ = "SELECT topic, partition, next FROM partitions"
 UNSENT = "SELECT 1 FROM outbox WHERE sent = 0"
 LONGEST_RUN = 40
@@ -128,11 +127,10 @@ class KilledConsole:
         many = 1 + sum(map(len, self._left.values())) // kills
         for _ in range(kills):
             process, people, _ = self._start()
+            await asyncio.to_thread(self._is_done)
             await self._choose(people, result)
-            read, until = self._rows(READ), time.monotonic() + MOST_IDLE_SECONDS
             self._write(many)
             choosing = asyncio.create_task(self._choose(people, result))
-            await asyncio.to_thread(_wait, lambda: self._rows(READ) != read or time.monotonic() > until)
             await asyncio.sleep(self._dice.uniform(0, MOST_WAIT_SECONDS))
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -142,8 +140,9 @@ class KilledConsole:
         self._write(sum(map(len, self._left.values())))
         process, people, office = self._start()
         try:
+            await asyncio.to_thread(self._is_done)
             await self._choose(people, result)
-            await asyncio.to_thread(_wait, lambda: not (any(self._unread().values()) or self._rows(UNSENT)))
+            await asyncio.to_thread(self._is_done)
             result.told = await self._told(office, cases)
         finally:
             process.terminate()
@@ -205,6 +204,10 @@ class KilledConsole:
                     told[case] = json.loads(await response.text()) if response.status == 200 else None
         return told
 
+    def _is_done(self) -> None:
+        while any(self._unread().values()) or self._rows(UNSENT):
+            time.sleep(0.1)
+
     def _unread(self) -> dict[TopicPartition, int]:
         """How many records of each partition are written and not read."""
         read = {TopicPartition(*at): number for *at, number in self._rows(READ)}
@@ -213,8 +216,3 @@ class KilledConsole:
     def _rows(self, sql: str) -> list[Any]:
         with closing(sqlite3.connect(f"{(self.folder / FILE).as_uri()}?mode=ro", uri=True)) as db:
             return db.execute(sql).fetchall()
-
-
-def _wait(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        time.sleep(0.001)

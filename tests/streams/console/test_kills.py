@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from onward.environments.registry import registry
+from onward.schemas.events import Application
 from onward.streams.cli import main
 from onward.streams.console.handles import keys_of
 from onward.streams.journal.lines import read_lines
@@ -25,7 +26,9 @@ from onward.streams.printed_json import json_text
 from onward.streams.records import TopicPartition
 from onward.streams.replay.history import History
 from onward.streams.replay.shown import shown_program
-from onward.tests.streams.console.kills import Killed, KilledConsole, World, demo_world, with_words
+from onward.testing.pipeline import START_MS
+from onward.testing.tape import RICH
+from onward.tests.streams.console.kills import TRIED, Killed, KilledConsole, World, demo_world, with_words
 from onward.tests.streams.console.test_case_store import external
 
 CASES, KILLS, BY_COMMAND = 200, 20, 3
@@ -114,13 +117,18 @@ def test_a_console_that_was_killed_tells_what_show_tells(tmp_path: Path, capsys:
     for number in range(60):
         story.applies(f"p{number}", number)
         story.decides(f"p{number}", number + 1)
+    story.send("applications", Application("loan", "p1", dict(RICH), "somebody else"), 70, "not-theirs")
+    for number, text in enumerate((b"p2", b'{"application": "p2"}', b'{"program": 1, "application": "p2"}')):
+        record = story.sender.record("outcomes", None, time_ms=START_MS + 80, id=f"broken-{number}", raw=text)
+        asyncio.run(story.run.ingest([record]))
     story.fold("later")
     logs = {TopicPartition(*at): list(log) for at, log in story.run.broker.logs.items()}
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "spec.yaml").write_bytes(msgspec.json.encode(story.run.programs["loan"].spec))
     world = World(story.run.topics, logs, [with_words(tmp_path / "spec" / "spec.yaml")])
     killed = check(world, tmp_path / "console", kills=2, cases=CASES, capsys=capsys)
-    assert killed.chosen
+    assert any(killed.unread)
+    assert len(killed.chosen) > TRIED, "some before a kill"
 
 
 @pytest.mark.slow
