@@ -15,6 +15,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -82,23 +84,16 @@ applicant = excluded.applicant, standing = excluded.standing, queue = excluded.q
 """
 
 
+@dataclass(slots=True)
 class _KnownCase:
     """A case while its events are read."""
 
-    __slots__ = ("applicant", "application", "handle", "id", "program", "standing")
-
-    def __init__(
-        self,
-        id: int,
-        handle: str,
-        program: str,
-        application: str | None = None,
-        applicant: str | None = None,
-        standing: Standing | None = None,
-    ) -> None:
-        self.id, self.handle, self.program = id, handle, program
-        self.application, self.applicant = application, applicant
-        self.standing = standing or Standing()
+    id: int
+    handle: str
+    program: str
+    application: str | None = None
+    applicant: str | None = None
+    standing: Standing = field(default_factory=Standing)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -163,7 +158,6 @@ class CaseStore:
         self._reader = HappeningReader(self._topics, self._deduplicator)
         self._cases: dict[tuple[str, str], _KnownCase] = {}
         self._changed: dict[int, _KnownCase] = {}
-        self._read: dict[TopicPartition, int] = {}
         self._has_erased = False
         [(self._last_id,)] = self._db.execute("SELECT coalesce(max(id), 0) FROM cases").fetchall()
 
@@ -180,26 +174,28 @@ class CaseStore:
 
         Records that were read before change nothing.
         """
+        with self._transaction():
+            count = self._fold(records)
+        if self._has_erased:  # until nobody reads what the log still holds
+            with self._lock, ledger_errors(self.path):
+                [(is_busy, *_)] = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._has_erased = bool(is_busy)
+        return count
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         with self._lock, ledger_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                count = self._fold(records)
+                yield
                 self._db.execute("COMMIT")
             except BaseException:
-                self._forget_what_was_not_committed()
+                try:
+                    if self._db.in_transaction:  # a full disk has ended it
+                        self._db.execute("ROLLBACK")
+                finally:
+                    self._go_on_from_last_commit()
                 raise
-            self._next |= self._read
-            if self._has_erased:  # until nobody reads what the log still holds
-                [(is_busy, *_)] = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                self._has_erased = bool(is_busy)
-        return count
-
-    def _forget_what_was_not_committed(self) -> None:
-        try:
-            if self._db.in_transaction:  # a full disk has ended it
-                self._db.execute("ROLLBACK")
-        finally:
-            self._go_on_from_last_commit()
 
     def _fold(self, records: Iterable[Record]) -> int:
         rows: list[tuple[Any, ...]] = []
@@ -232,7 +228,7 @@ class CaseStore:
                 "INSERT OR REPLACE INTO partitions VALUES (?, ?, ?, ?, ?, ?)",
                 (*partition, following, *mark.position, mark.generation),
             )
-        self._read = read
+        self._next |= read
         return count
 
     def _rows(self, found: FoundHappening) -> Iterator[tuple[Any, ...]]:
@@ -370,24 +366,18 @@ class CaseStore:
 
         Where they stood stays, so that figures go on counting them.
         """
-        with self._lock, ledger_errors(self.path):
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                rows = self._db.execute(
-                    "SELECT id, handle, standing FROM cases WHERE application IS NOT NULL AND queue IS NULL"
-                ).fetchall()
-                ended = [(id, handle) for id, handle, body in rows if _unpack(body).last_ms < before_ms]
-                self._db.executemany("DELETE FROM happenings WHERE case_id = ?", [(id,) for id, _ in ended])
-                for table in ("outbox", "looks", "revoked"):
-                    self._db.executemany(f"DELETE FROM {table} WHERE handle = ?", [(handle,) for _, handle in ended])
-                self._db.executemany(
-                    "UPDATE cases SET application = NULL, applicant = NULL WHERE id = ?", [(id,) for id, _ in ended]
-                )
-                self._db.execute("DELETE FROM letters WHERE time_ms < ?", (before_ms,))
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._forget_what_was_not_committed()
-                raise
+        with self._transaction():
+            rows = self._db.execute(
+                "SELECT id, handle, standing FROM cases WHERE application IS NOT NULL AND queue IS NULL"
+            ).fetchall()
+            ended = [(id, handle) for id, handle, body in rows if _unpack(body).last_ms < before_ms]
+            self._db.executemany("DELETE FROM happenings WHERE case_id = ?", [(id,) for id, _ in ended])
+            for table in ("outbox", "looks", "revoked"):
+                self._db.executemany(f"DELETE FROM {table} WHERE handle = ?", [(handle,) for _, handle in ended])
+            self._db.executemany(
+                "UPDATE cases SET application = NULL, applicant = NULL WHERE id = ?", [(id,) for id, _ in ended]
+            )
+            self._db.execute("DELETE FROM letters WHERE time_ms < ?", (before_ms,))
             self._cases.clear()
         return len(ended)
 
