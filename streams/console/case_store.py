@@ -257,9 +257,16 @@ class CaseStore:
                 self._changed[case.id] = case
             yield (
                 case.id,
-                *(happening.topic, happening.partition, happening.offset),
-                *(happening.kind, happening.time_ms, happening.id),
-                *(found.journal, *place, found.until_ms, found.body or _encode(event)),
+                happening.topic,
+                happening.partition,
+                happening.offset,
+                happening.kind,
+                happening.time_ms,
+                happening.id,
+                found.journal,
+                *place,
+                found.until_ms,
+                found.body or _encode(event),
             )
 
     def _case(self, program: str, name: str) -> _KnownCase:

@@ -57,10 +57,10 @@ class Deduplicator:
         mark = _mark(record)
         if mark is None:
             return Classification.NEW
-        generation = max(before.generation, mark.generation)
-        furthest = max(before, mark, key=_position)
+        is_new, generation = mark.position > before.position, max(before.generation, mark.generation)
+        furthest = mark if is_new else before
         self._marks[partition] = HighWaterMark(furthest.position, generation, furthest.engine)
-        if mark.position > before.position:
+        if is_new:
             return Classification.NEW
         return Classification.STALE if mark.generation < generation else Classification.REPEATED
 
@@ -92,7 +92,3 @@ def _mark(record: Record) -> HighWaterMark | None:
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     return mark if max(*mark.position, mark.generation, *mark.engine) < LARGEST else None
-
-
-def _position(mark: HighWaterMark) -> OutputPosition:
-    return mark.position

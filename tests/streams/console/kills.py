@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
+from confluent_kafka.admin import AdminClient
 
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.words.texts import guessed_feature
@@ -27,7 +28,7 @@ from onward.streams.console.case_store import FILE
 from onward.streams.console.handles import keys_of
 from onward.streams.console.links import Links
 from onward.streams.kafka.admin.offsets import partition_offsets
-from onward.streams.kafka.client import EventReader, EventWriter
+from onward.streams.kafka.client import EventWriter
 from onward.streams.kafka.consume.between import records_between
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import Record, TopicPartition
@@ -83,8 +84,7 @@ def demo_world(name: str, folder: Path, *flags: str) -> World:
             broker.bootstrap,
         ]
         subprocess.run([*command, "--keep", str(folder), *flags], check=True, capture_output=True)
-        with EventReader(broker.options(), []) as reader:
-            names = [topic for topic in reader._consumer.list_topics().topics if ".demo-" in f".{topic}"]
+        names = list(AdminClient(broker.options().confluent()).list_topics().topics)
         topics = Topics(prefix=next(one for one in names if one.endswith(".journal")).removesuffix("journal"))
         offsets = partition_offsets(broker.options(), names)
         assert not any(one.begin for one in offsets), "the embedded broker has lost records"

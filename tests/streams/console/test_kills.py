@@ -134,7 +134,9 @@ def test_a_console_that_was_killed_tells_what_show_tells(tmp_path: Path, capsys:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(registry))
 def test_it_does_in_every_world(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = demo_world(name, tmp_path / "demo")
+    world = demo_world(
+        name, tmp_path / "demo", "--people", "250", *(["--policies", "protoar"] if name == "people" else [])
+    )
     killed = check(world, tmp_path / "console", kills=KILLS, cases=CASES, capsys=capsys)
     with capsys.disabled():
         print(f"\n{name}: records left unread by the kills {killed.unread}, {len(killed.chosen)} choices")
