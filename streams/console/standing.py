@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, Struct
 
@@ -57,8 +56,39 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
 
     def take(self, time_ms: int, event: Struct) -> bool:
         """Take an event of the case into account; say whether it counts here."""
-        take = _TAKES.get(type(event))
-        return take is not None and take(self, time_ms, event)
+        match event:
+            case Application():
+                self.applied_ms = max(self.applied_ms, time_ms)
+            case Decision(approved=True) | ModelDecision(approved=True):
+                self.approved_ms = max(self.approved_ms, time_ms)
+            case Decision() | ModelDecision():
+                self.rejected_ms = max(self.rejected_ms, time_ms)
+            case Question() if event.number >= self.question:
+                self.question, self.question_until_ms = event.number, parse_time(event.expires_at.encode())
+            case Recourse():
+                self._tell(time_ms, event)
+            case NoRecourse() if time_ms >= self.none_ms:
+                self.none_ms, self.reason = time_ms, event.reason
+            case Answer() if event.question is UNSET and time_ms >= self.picked_ms:
+                self.picked_ms, self.picked = time_ms, event.option or ""
+            case Reward() if event.fate in CLOSED and time_ms >= self.closed_ms:
+                self.closed_ms, self.fate, self.improved = time_ms, event.fate, bool(event.reward)
+            case PromiseChange():
+                if time_ms >= self.promise_ms:
+                    self.promise_ms, self.promise = time_ms, event.status
+                if event.status == "broken" and event.by is None:
+                    self.taken_ms = max(self.taken_ms, time_ms)
+            case _:
+                return False
+        return True
+
+    def _tell(self, time_ms: int, event: Recourse) -> None:
+        if event.is_revision:
+            self.revised_ms = max(self.revised_ms, time_ms)
+        if time_ms >= self.told_ms:
+            self.told_ms, self.ways = time_ms, max(len(event.options), self.ways if event.is_revision else 0)
+            ends = event.expires_at or event.closes_at
+            self.until_ms = NEVER if ends is None else parse_time(ends.encode())
 
     @property
     def last_ms(self) -> int:
@@ -86,71 +116,3 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
         """Until when what the case waits for counts, in event time; None without an end."""
         due = self.question_until_ms if self.queue == "question" else self.until_ms
         return None if self.queue in (None, "none") or due < 0 else due
-
-
-def _applied(standing: Standing, time_ms: int, _: Application) -> bool:
-    standing.applied_ms = max(standing.applied_ms, time_ms)
-    return True
-
-
-def _decided(standing: Standing, time_ms: int, event: Decision | ModelDecision) -> bool:
-    if event.approved:
-        standing.approved_ms = max(standing.approved_ms, time_ms)
-    else:
-        standing.rejected_ms = max(standing.rejected_ms, time_ms)
-    return True
-
-
-def _asked(standing: Standing, _: int, event: Question) -> bool:
-    if event.number >= standing.question:
-        standing.question, standing.question_until_ms = event.number, parse_time(event.expires_at.encode())
-    return True
-
-
-def _told(standing: Standing, time_ms: int, event: Recourse) -> bool:
-    if event.is_revision:
-        standing.revised_ms = max(standing.revised_ms, time_ms)
-    if time_ms >= standing.told_ms:
-        standing.told_ms, standing.ways = time_ms, max(len(event.options), standing.ways if event.is_revision else 0)
-        ends = event.expires_at or event.closes_at
-        standing.until_ms = NEVER if ends is None else parse_time(ends.encode())
-    return True
-
-
-def _none(standing: Standing, time_ms: int, event: NoRecourse) -> bool:
-    if time_ms >= standing.none_ms:
-        standing.none_ms, standing.reason = time_ms, event.reason
-    return True
-
-
-def _answered(standing: Standing, time_ms: int, event: Answer) -> bool:
-    if event.question is UNSET and time_ms >= standing.picked_ms:
-        standing.picked_ms, standing.picked = time_ms, event.option or ""
-    return True
-
-
-def _ended(standing: Standing, time_ms: int, event: Reward) -> bool:
-    if event.fate in CLOSED and time_ms >= standing.closed_ms:
-        standing.closed_ms, standing.fate, standing.improved = time_ms, event.fate, bool(event.reward)
-    return event.fate in CLOSED
-
-
-def _promised(standing: Standing, time_ms: int, event: PromiseChange) -> bool:
-    if time_ms >= standing.promise_ms:
-        standing.promise_ms, standing.promise = time_ms, event.status
-    if event.status == "broken" and event.by is None:
-        standing.taken_ms = max(standing.taken_ms, time_ms)
-    return True
-
-
-_TAKES: Mapping[type[Struct], Callable[[Standing, int, Any], bool]] = {
-    Application: _applied,
-    Decision: _decided,
-    ModelDecision: _decided,
-    Question: _asked,
-    Recourse: _told,
-    NoRecourse: _none,
-    Answer: _answered,
-    Reward: _ended,
-    PromiseChange: _promised,
-}
