@@ -11,8 +11,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,19 +71,8 @@ class Killed:
 def demo_world(name: str, folder: Path, *flags: str) -> World:
     """Let ``onward demo`` play a world, and keep what its topics hold."""
     with EmbeddedBroker() as broker:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "onward",
-            "demo",
-            "--world",
-            name,
-            "--json",
-            "--brokers",
-            broker.bootstrap,
-        ]
-        subprocess.run([*command, "--keep", str(folder), *flags], check=True, capture_output=True)
+        command = [sys.executable, "-P", "-m", "onward", "demo", "--world", name, "--brokers", broker.bootstrap]
+        subprocess.run([*command, "--json", "--keep", str(folder), *flags], check=True, capture_output=True)
         names = list(AdminClient(broker.options().confluent()).list_topics().topics)
         topics = Topics(prefix=next(one for one in names if one.endswith(".journal")).removesuffix("journal"))
         offsets = partition_offsets(broker.options(), names)
@@ -126,37 +115,36 @@ class KilledConsole:
         result = Killed()
         many = 1 + sum(map(len, self._left.values())) // kills
         for _ in range(kills):
-            process, people, _ = self._start()
-            await asyncio.to_thread(self._is_done)
-            await self._choose(people, result)
-            self._write(many)
-            choosing = asyncio.create_task(self._choose(people, result))
-            await asyncio.sleep(self._dice.uniform(0, MOST_WAIT_SECONDS))
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
+            with self._serving() as (people, _):
+                await asyncio.to_thread(self._is_done)
+                await self._choose(people, result)
+                self._write(many)
+                choosing = asyncio.create_task(self._choose(people, result))
+                await asyncio.sleep(self._dice.uniform(0, MOST_WAIT_SECONDS))
             with suppress(aiohttp.ClientError):
                 await choosing
             result.unread.append(sum(self._unread().values()))
         self._write(sum(map(len, self._left.values())))
-        process, people, office = self._start()
-        try:
+        with self._serving() as (people, office):
             await asyncio.to_thread(self._is_done)
             await self._choose(people, result)
             await asyncio.to_thread(self._is_done)
             result.told = await self._told(office, cases)
-        finally:
-            process.terminate()
-            process.communicate()
         return result
 
-    def _start(self) -> tuple[subprocess.Popen[str], str, str]:
+    @contextmanager
+    def _serving(self) -> Iterator[tuple[str, str]]:
+        """Start it; yield the addresses of both sites. At the end it is killed."""
         command = [sys.executable, "-P", "-m", "onward", "console", "serve", "--brokers", self.broker.bootstrap]
         command += [f"--spec={path}" for path in self.world.specs] + ["--topic-prefix", self.world.topics.prefix]
         command += ["--state-dir", str(self.folder), "--port", "0", "--office-port", "0"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert process.stdout is not None
-        people, office = (process.stdout.readline().split()[1] for _ in range(2))
-        return process, people, office
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            try:
+                people, office = (process.stdout.readline().split()[1] for _ in range(2))
+                yield people, office
+            finally:
+                process.send_signal(signal.SIGKILL)
 
     def _write(self, many: int) -> None:
         """Write some of the records that are left, those of each partition in their order."""
