@@ -161,7 +161,7 @@ def _public(entry: Entry) -> Struct | None:
         return Erasure(body.program, body.application, body.applicant)
     if entry.kind.about != "case":
         return None
-    event: Struct = entry.kind.decode(entry.raw)
+    event: Struct = body if entry.kind.body is None else entry.kind.decode(entry.raw)
     return event
 
 
