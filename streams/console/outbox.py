@@ -24,11 +24,13 @@ from ..kafka.options import KafkaOptions
 from ..ledger.file import connected, ledger_errors
 from ..replay.happenings import Happening
 from ..topics import Topics
-from .case_store import BUSY_MS, FILE
+from .case_store import FILE
 
 SOURCE = "console"
 SENT = ("answer", "outcome")
 AT_ONCE = 500
+BUSY_MS = 2000
+"""How long somebody who sends a form, and all who read pages meanwhile, wait for another writer of the file."""
 
 
 class Kept(NamedTuple):
