@@ -10,8 +10,8 @@ A text names no column, no score and no probability.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import NamedTuple
+from datetime import date, datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -24,6 +24,7 @@ from .names import capitalised, readable, readable_category
 from .numbers import date_format, enumeration, locale_of, number_format, said
 from .sentences import sentences_of
 
+DAY: Final = timedelta(days=1)
 ByLanguage = dict[str, str]
 """A text in each language of a program, by its tag."""
 
@@ -56,6 +57,22 @@ class NoWay(NamedTuple):
     until: date | None = None
     is_round: bool = False
     since: date | None = None
+
+    @classmethod
+    def from_terms(cls, reason: str, terms: Mapping[str, Any], nearest: Sequence[Change] = ()) -> NoWay:
+        """From the fields of a ``NoRecourse`` that say when somebody may come again; absent where it has none."""
+        is_pause = terms.get("round", 0) + 1 in terms.get("rounds_without_places", ())
+        begins, ends = _time(terms.get("valid_from")), _time(terms.get("expires_at"))
+        since = None if begins is None or not is_pause else (begins + DAY - timedelta.resolution).date()
+        # A round may end in the middle of a day, or as it begins: then that day is too late.
+        until = None if ends is None else (ends - DAY).date()
+        if until is not None and begins is not None and until < begins.date():
+            until = None
+        return cls(reason, nearest, until, "target_score" in terms, since)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 class Texts:

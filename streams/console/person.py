@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Literal
 
-from msgspec import UNSET, Struct, json
+from msgspec import UNSET, Struct, json, structs
 from msgspec import field as renamed
 
 from ...schemas.events import (
@@ -36,6 +36,7 @@ from ...schemas.events import (
 )
 from ...schemas.headers import parse_time
 from ...schemas.kinds import kinds
+from ...schemas.words.texts import NoWay
 from ..engine.rewards.fates import CLOSED
 from ..replay.happenings import Happening
 from .page_words import PageWords
@@ -296,12 +297,18 @@ def _all_gone(told: _Told, words: PageWords) -> PersonPage:
 
 def _none(answer: NoRecourse, words: PageWords) -> PersonPage:
     """Nothing to change: because nothing would help, or because the person may come again as they are."""
-    why = answer.text.get(words.tag, answer.detail) if answer.text else answer.detail
+    why = (answer.text or {}).get(words.tag) or _why_none(answer, words)
     if answer.reason == APPLY_AGAIN:
         title = "places.title" if isinstance(answer.round, int) else "ways.title"
         until_date = _last_whole_day(answer.expires_at or None)
         return PersonPage("apply_again", words.say(title), (why, words.say("places.sure")), until_date=until_date)
     return PersonPage("none", words.say("none.title"), (_applied(words, "none.lede"), why))
+
+
+def _why_none(answer: NoRecourse, words: PageWords) -> str:
+    """Why there is nothing, of an answer that came before the program had these words; without what came nearest."""
+    terms = {name: value for name, value in structs.asdict(answer).items() if value is not UNSET}
+    return words.texts.none(NoWay.from_terms(answer.reason, terms), is_spoken_for=True)
 
 
 def _question(question: Question, words: PageWords, since_ms: int) -> PersonPage:

@@ -6,7 +6,6 @@ A decision, a round and a timer end in ``answer_people``. An answer is a recours
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
@@ -41,7 +40,6 @@ from .shards import Shard
 from .state import CurrentModel
 
 PROMISED: Final[Literal["open"]] = "open"
-DAY: Final = timedelta(days=1)
 """The status of an option that is promised."""
 
 ChangeOrStep = TypeVar("ChangeOrStep", Change, Step)
@@ -460,15 +458,4 @@ def _no_way(why: Explanation, person: DecidedCase, program: Program, fields: Map
     if why.nearest is not None and person.assessment is not None:
         assessment = person.assessment
         nearest = program.changes_to(assessment.values, assessment.options.person, why.nearest)
-    is_pause = fields.get("round", 0) + 1 in fields.get("rounds_without_places", ())
-    begins, ends = _time(fields.get("valid_from")), _time(fields.get("expires_at"))
-    since = None if begins is None or not is_pause else (begins + DAY - timedelta.resolution).date()
-    # A round may end in the middle of a day, or as it begins: then that day is too late.
-    until = None if ends is None else (ends - DAY).date()
-    if until is not None and begins is not None and until < begins.date():
-        until = None
-    return NoWay(why.reason, nearest, until, "target_score" in fields, since)
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return NoWay.from_terms(why.reason, fields, nearest)

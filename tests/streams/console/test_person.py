@@ -107,6 +107,19 @@ def test_ways_say_from_where_to_where_and_never_invent_what_was_not_told() -> No
     assert page_of("one").ways[0].which == "Your way"
 
 
+def test_an_answer_without_a_text_in_this_language_says_why_by_its_reason() -> None:
+    [applied, none] = STATES["none"][1]
+    none = replace(none, detail="income 12 scores .31", text={"en": "We found none that is enough."})
+    texts = {tag: person_page(happenings([applied, none]), WORDS[tag], "a").text[1] for tag in WORDS}
+    assert texts["en"] == "We found none that is enough."
+    assert texts["de"].startswith("Wir haben ")
+    assert "income" not in texts["ar"]
+    [applied, again] = STATES["apply again"][1]
+    assert person_page(happenings([applied, again]), WORDS["en"], "a").text[0] == (
+        "Your figures will probably win a place in the next rounds. Apply again as you are, by December 19, 2026."
+    )
+
+
 def test_a_heading_names_few_changes_and_counts_many() -> None:
     ways = told(
         option("1", SAVE, OWE, EARN), option("2", SAVE, OWE, EARN, LEARN), option("3", SAVE, OWE, EARN, LEARN, TERM)
