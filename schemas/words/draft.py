@@ -35,7 +35,7 @@ ASKED: Mapping[str, Mapping[str, str]] = {
     },
     "program": {
         "name": "what people call it, as in: Personal loan",
-        "applied": "as in, We said no to: your loan application",
+        "applied": "what it was that people sent",
     },
 }
 """What pages need beside the features."""
@@ -94,8 +94,16 @@ def spec_line(folder: str) -> str:
 
 def _lacking(spec: ProgramSpec, tag: str, words: Any, model: Any) -> dict[str, Fields | Field]:
     """What a language lacks; ``model`` are the words of another one, which stand behind empty fields as comments."""
+    # In many languages its form depends on the sentence around it.
+    around = {**page_sentences(ENGLISH), **page_sentences(tag)}["none.lede"]
+    hints = {
+        "program.applied": f"{_below(model, 'program', 'applied') or 'your loan application'}; it fits into: {around}"
+    }
     fields: dict[str, Fields | Field] = {
-        part: {name: Field(None, _below(model, part, name) or hint) for name, hint in asked.items()}
+        part: {
+            name: Field(None, hints.get(f"{part}.{name}") or _below(model, part, name) or hint)
+            for name, hint in asked.items()
+        }
         for part, asked in ASKED.items()
     }
     features = {}

@@ -17,7 +17,7 @@ from pydantic_settings import CliPositionalArg, CliToggleFlag
 from yarl import URL
 
 from ..durations import milliseconds
-from ..errors import UsageError
+from ..errors import DamagedLedgerError, LedgerError, UsageError
 from ..kafka.connection import connection
 from ..kafka.connection import topics as topic_names
 from ..printable import printable
@@ -130,7 +130,13 @@ def run(args: Sequence[str]) -> int:
         raise UsageError("say what is to be done: serve, link, letter or words (see `onward console --help`)")
     check_extra("onward console")
     actions = {"serve": _serve, "link": _link, "letter": _letter, "words": _words}
-    return run_action("console", USAGE, actions, args)
+    try:
+        return run_action("console", USAGE, actions, args)
+    except DamagedLedgerError as error:
+        raise LedgerError(
+            f"the console's file is damaged ({error.damage}): move console.sqlite* of --state-dir away, and start it "
+            "again: it comes back from --backup, or from what the topics still hold"
+        ) from None
 
 
 def check_extra(command: str) -> None:
@@ -176,6 +182,7 @@ def _serve(args: Sequence[str]) -> int:
 
 def _link(args: Sequence[str]) -> int:
     settings = parse_settings(LinkSettings, "onward console link", "Print links for applicants.", args)
+    from ..console.cases import Cases
     from ..console.handles import keys_of
     from ..console.links import Links
     from ..console.looks import Looks
@@ -184,6 +191,10 @@ def _link(args: Sequence[str]) -> int:
     links, address = Links(keys), _url(settings.address)
     for name in _names(settings.application):
         handle = keys.handle(settings.program, name)
+        with closing(Cases(settings.state_dir, keys)) as cases:
+            if cases.case(handle) is None:
+                unknown = f"nothing is known of {printable(name)} in {printable(settings.program)}"
+                print(f"{unknown}: its links work once its application was read", file=sys.stderr)
         if settings.revoke:
             with closing(Looks(settings.state_dir)) as looks:
                 looks.revoke(handle)
@@ -214,7 +225,7 @@ def _letter(args: Sequence[str]) -> int:
     if case is None:
         raise UsageError(f"nothing is known of application {settings.application!r} of {settings.program!r}")
     words = program.languages[settings.language]
-    page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000)
+    page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000, case.model_ms)
     if settings.as_json:
         print(json.encode(page).decode())
         return 0

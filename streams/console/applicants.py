@@ -34,6 +34,9 @@ HOLD_SECONDS, LOOK_SECONDS = 5.0, 0.1
 MOST_AN_HOUR = 30
 HOUR_MS = 3_600_000
 ERRORS = {
+    web.HTTPBadRequest.status_code: ("error.title", "error.form"),
+    web.HTTPForbidden.status_code: ("error.title", "error.form"),
+    web.HTTPRequestEntityTooLarge.status_code: ("error.title", "error.form"),
     web.HTTPTooManyRequests.status_code: ("often.title", "often.text"),
     web.HTTPServiceUnavailable.status_code: ("often.title", "busy.text"),
     web.HTTPInternalServerError.status_code: ("error.title", "ask.text"),
@@ -188,7 +191,7 @@ class Applicants:
             raise web.HTTPNotFound
         case = self._case_of(link)
         words = self._words(request, case)
-        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms)
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model_ms)
         return _Opened(case, self._desk.programs[case.program], words, page)
 
     async def _held(self, request: web.Request) -> _Opened:

@@ -43,6 +43,8 @@ class Case(NamedTuple):
     program: str
     application: str
     happenings: Sequence[Happening]
+    model_ms: int | None = None
+    """When the newest model of the program was announced, in event time."""
 
     @property
     def state(self) -> str:
@@ -91,7 +93,7 @@ class Cases:
             for topic, partition, first, last in self._db.execute(REFUSED_TOGETHER, (case_id,)):
                 history.refuse(TopicPartition(topic, partition), first, last)
             happenings = history.happenings
-        return Case(handle, program, application, happenings) if happenings else None
+        return Case(handle, program, application, happenings, self.model(program)[1]) if happenings else None
 
     def _found(self, case_id: int, program: str) -> Iterator[FoundHappening]:
         rows = self._db.execute("SELECT * FROM happenings WHERE case_id = ?", (case_id,))
@@ -118,11 +120,11 @@ class Cases:
             )
             yield FoundHappening(happening)
 
-    def model(self, program: str) -> str | None:
-        """The address of the newest model that was announced to a program; None where none was."""
+    def model(self, program: str) -> tuple[str, int] | tuple[None, None]:
+        """The address of the newest model of a program, and when it was announced; None where none was."""
         with ledger_errors(self._path):
-            row = self._db.execute("SELECT manifest FROM models WHERE program = ?", (program,)).fetchone()
-        return None if row is None else str(row[0])
+            row = self._db.execute("SELECT manifest, time_ms FROM models WHERE program = ?", (program,)).fetchone()
+        return row or (None, None)
 
     def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
         """The first cases that wait for something, those that are due first at the head."""

@@ -45,11 +45,13 @@ class Keys:
 def keys_of(folder: Path, *, is_new: bool = True) -> Keys:
     """The keys of a console's folder, made where there are none and it ``is_new``.
 
-    Raise ``LedgerError`` where they cannot be read, or where others than their owner may read them.
+    Raise ``LedgerError`` where they are gone, or cannot be read, or where others than their owner may read them.
     """
     path = folder / FILE
     try:
         if is_new and not path.exists():
+            if any(folder.glob("*.sqlite")):  # a new key would name no case as before, and open no link
+                raise LedgerError(f"{folder} holds a console's file and no keys: put {path} back, from a copy")
             make_private(folder)
             # Of two that begin at once one makes it.
             with (

@@ -178,7 +178,7 @@ class Office:
         self._desk.looks.note(case.handle, user.name, "read their page")
         program = self._desk.programs[case.program]
         words = program.in_language([request.query.get("lang", "")])
-        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms)
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model_ms)
         return html(self._desk.pages.person(page, words, reference=case.application, today_ms=self._desk.now_ms))
 
     async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
@@ -201,7 +201,7 @@ class Office:
             {name: value for name, value in most.items() if value is not None},
         )
         try:
-            model = self._desk.cases.model(program.name)
+            model, _ = self._desk.cases.model(program.name)
             answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits, model)
         except OnwardError as error:
             return self._asked_what_if(user, case, limits, written, {"title": str(error), "ways": ()})

@@ -86,6 +86,7 @@ class Pages:
             brand=words.words.organisation.name,
             lines=lines,
             action=action,
+            contact=words.words.organisation.contact,
         )
 
     def office(self, template: str, *, title: str, user: str, read_up_to: str, **given: Any) -> str:

@@ -37,6 +37,9 @@ from .upkeep import Backup, Upkeep
 from .who import Gate
 
 log = logging.getLogger(__name__)
+_nothing = logging.getLogger(f"{__name__}.requests")
+"""Of what is no HTTP: it may hold a link or a session."""
+_nothing.disabled = True
 
 
 class Sites(NamedTuple):
@@ -70,6 +73,8 @@ async def serve_console(
 
     Raises ``LedgerError`` where the state cannot be used, and ``UsageError`` for a port that is taken.
     """
+    # The follower says once why nothing is read; the clients say it several times a second.
+    logging.getLogger("librdkafka").setLevel(logging.CRITICAL)
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -88,14 +93,14 @@ async def serve_console(
         desk = Desk(cases, outbox, Links(keys), looks, programs, pages, sender.wake.set)
         metrics = ConsoleMetrics(lambda: follower.read_up_to_ms, outbox.waiting)
         applicants = metrics.counted(Applicants(desk, sites.address).site(), "applicants")
-        port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port"))
+        port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port", _nothing))
         people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
         office = Office(desk, Programmes(state_dir), gate, lambda: _read_up_to(follower), people_at).site()
         metrics.counted(office, "office")
         metrics.add_page(office)
         _add_health(office, follower)
         office_port = await stack.enter_async_context(
-            serve(office, sites.office_host, sites.office_port, "--office-port")
+            serve(office, sites.office_host, sites.office_port, "--office-port", _nothing)
         )
         upkeep = Upkeep(store, state_dir, backup, keep_ms)
         await stack.enter_async_context(_threads(follower, sender, upkeep))

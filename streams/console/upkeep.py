@@ -32,14 +32,13 @@ class Backup:
         self._system, self._root = file_system("--backup", address)
 
     def fetch(self, folder: Path) -> bool:
-        """Fetch the copy where the folder holds no file; say whether it was. Raise ``OnwardError`` where that fails."""
-        if (folder / FILE).exists():
-            return False
+        """Fetch file or keys where the folder lacks them; say whether it did. Raise ``OnwardError`` on a failure."""
+        missing = [name for name in COPIED if not (folder / name).exists()]
         make_private(folder)
         try:
-            if not all(self._system.exists(f"{self._root}/{name}") for name in COPIED):
+            if not missing or not all(self._system.exists(f"{self._root}/{name}") for name in missing):
                 return False
-            for name in COPIED:
+            for name in missing:
                 make_private_file(folder / name)
                 with self._system.open(f"{self._root}/{name}", "rb") as source, (folder / name).open("wb") as target:
                     shutil.copyfileobj(source, target)

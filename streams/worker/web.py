@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from logging import Logger
 
 from aiohttp import web
+from aiohttp.log import server_logger
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
 from ..errors import UsageError
@@ -29,12 +31,15 @@ def make_app(metrics: Metrics, readiness: Callable[[], Readiness]) -> web.Applic
 
 
 @asynccontextmanager
-async def serve(app: web.Application, host: str, port: int, flag: str = "--web-port") -> AsyncIterator[int]:
+async def serve(
+    app: web.Application, host: str, port: int, flag: str = "--web-port", logger: Logger = server_logger
+) -> AsyncIterator[int]:
     """Serve ``app`` while the context lasts; yield the bound port (``port`` 0 takes a free one).
 
-    Raise ``UsageError`` where it is taken: another one is given by ``flag``.
+    What is no HTTP is told to ``logger``, with what was sent. Raise ``UsageError`` where the port is taken: another one
+    is given by ``flag``.
     """
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, logger=logger)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

@@ -10,7 +10,7 @@ import msgspec
 from ....schemas.spec import ProgramSpec
 from ....schemas.specfile import SpecError
 from ....schemas.words.draft import DraftedWords, FilledWords
-from ....schemas.words.file import MAX_WORDS_BYTES, SUFFIX, WordsError, empty_fields
+from ....schemas.words.file import MAX_WORDS_BYTES, SUFFIX, WordsError, documents, empty_fields
 from ....schemas.words.form import LanguageTag
 from ....schemas.words.languages import ENGLISH
 from ....schemas.words.numbers import locale_of
@@ -49,14 +49,20 @@ def draft_words(spec: Path, language: str | None = None) -> None:
 
 
 def lacking_words(spec: Path) -> Sequence[str]:
-    """What the words of a spec lack before pages can be served: first what is empty, else what is missing."""
-    folder = _stated(spec).words
-    try:
-        empty = list(empty_fields(spec.parent / folder)) if isinstance(folder, str) else []
-    except WordsError as error:
-        return error.problems
-    if empty:
-        return empty
+    """What the words of a spec lack, a line each: what is empty, what is missing, or what is no use for pages."""
+    stated = _stated(spec)
+    if isinstance(stated.words, str):
+        folder = spec.parent / stated.words
+        try:
+            lacking = list(empty_fields(folder))
+            for tag in documents(folder):
+                lacking += [f"{folder / tag}{SUFFIX}: give {added}" for added in FilledWords(stated, folder, tag).added]
+        except WordsError as error:
+            return error.problems
+        except ValueError as error:
+            return [f"{folder}: {error}"]
+        if lacking:
+            return lacking
     return [f"{spec}: {lack}" for lack in lacks_of_pages(load_program_spec(spec).spec)]
 
 

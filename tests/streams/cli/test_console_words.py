@@ -43,12 +43,19 @@ def test_what_a_language_lacks_is_left_empty_and_told_until_it_is_written(spec, 
     bare = text.replace("  applied: Ihrem Kreditantrag\n", "").replace("    up: mehr sparen\n", "")
     german.write_text(f"# Von Ada.\n{bare}", encoding="utf-8")
     meant = load_spec(spec).sha256
+    assert words(spec, "--check") == (
+        2,
+        [],
+        [f"{german}: give program: applied", f"{german}: give features.savings: up"],
+    )
     code, told, _ = words(spec, "--language", "de")
     assert (code, told[:2]) == (0, [f"{german}: program: applied", f"{german}: features.savings: up"])
     filled = german.read_text(encoding="utf-8")
-    assert filled.replace("  applied:  # your loan application\n", "").replace("    up:  # save more\n", "") == (
-        f"# Von Ada.\n{bare}"
+    drafted = (
+        "  applied:  # your loan application; it fits into: Wir haben Nein gesagt zu {applied}.\n",
+        "    up:  # save more\n",
     )
+    assert filled.replace(drafted[0], "").replace(drafted[1], "") == f"# Von Ada.\n{bare}"
     assert load_spec(spec).sha256 == meant
     code, told, errors = words(spec, "--check")
     assert (code, told) == (2, [])

@@ -127,11 +127,14 @@ def console(story: Tape, folder: Path) -> Iterator[Console]:
 @contextmanager
 def serving(broker: EmbeddedBroker, folder: Path, specs: Iterable[Path]) -> Iterator[tuple[str, str]]:
     """A console as users start it, whose state is in a folder; yields the addresses of both sites. SIGTERM ends it
-    with 0."""
+    with 0. Its log stands beside the folder."""
     command = [sys.executable, "-P", "-m", "onward", "console", "serve", "--brokers", broker.bootstrap]
     command += [flag for spec in specs for flag in ("--spec", str(spec))]
     command += ["--state-dir", str(folder), "--port", "0", "--office-port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        folder.with_suffix(".log").open("w") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         assert process.stdout is not None
         try:
             people, office = (process.stdout.readline().split()[1] for _ in range(2))

@@ -223,6 +223,19 @@ def test_keys_are_made_once_and_a_new_one_renames_no_case(tmp_path: Path) -> Non
         keys_of(tmp_path / "state")
 
 
+def test_lost_keys_are_not_replaced_beside_a_file_and_come_back_from_a_copy(tmp_path: Path) -> None:
+    story, _ = external(tmp_path)
+    folder, backup = tmp_path / "console", Backup(str(tmp_path / "copies"))
+    keys = keys_of(folder)
+    CaseStore(folder, story.run.topics, keys).close()
+    backup.keep(folder)
+    (folder / "keys").unlink()
+    with pytest.raises(LedgerError, match=r"no keys: put .*keys back"):
+        keys_of(folder)
+    assert backup.fetch(folder)
+    assert keys_of(folder).secrets == keys.secrets
+
+
 def test_what_has_long_ended_is_forgotten_and_stays_counted(tmp_path: Path) -> None:
     story, _ = external(tmp_path)
     story.applies("waiting", DAY_MS + MINUTE_MS)
@@ -288,4 +301,4 @@ def test_the_newest_model_of_a_program_is_known_after_a_restart(tmp_path: Path, 
         cases = Cases(tmp_path / "console", KEYS)
         models.append((cases.model("loan"), cases.model("other")))
         cases.close()
-    assert models == [("v3/manifest.json", None)] * len(parts)
+    assert models == [(("v3/manifest.json", START_MS + 1), (None, None))] * len(parts)

@@ -120,6 +120,18 @@ def test_an_answer_without_a_text_in_this_language_says_why_by_its_reason() -> N
     )
 
 
+def test_ways_that_nobody_promised_may_not_be_enough_under_a_newer_model() -> None:
+    def notice(name: str, model_ms: int) -> tuple[str, ...]:
+        return person_page(happenings(STATES[name][1]), WORDS["en"], "a", None, model_ms).notice
+
+    assert notice("ways", START_MS) == ()
+    later = START_MS + 5 * DAY_MS
+    assert notice("ways", later) == (
+        "On September 26, 2026 our rules changed. These ways may not be enough now. Ask us before you begin.",
+    )
+    assert notice("open", later) == ()
+
+
 def test_a_heading_names_few_changes_and_counts_many() -> None:
     ways = told(
         option("1", SAVE, OWE, EARN), option("2", SAVE, OWE, EARN, LEARN), option("3", SAVE, OWE, EARN, LEARN, TERM)

@@ -86,6 +86,8 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
             async with aiohttp.ClientSession(cookie_jar=jar) as session:
                 await page_with(session, path, "has an answer for you")
                 await posted(session, path)
+                async with session.get(f"{path}?x={'x' * 9000}") as response:
+                    assert response.status == 400
                 for number in ("1", "2"):
                     page = await page_with(session, f"{people}/you", f"Question {number}")
                     assert field(page, "question") == number
@@ -102,7 +104,7 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
                 await page_with(session, f"{office}/cases/{key[1]}", "Counted as improved")
                 async with session.get(f"{office}/cases/{key[1]}.json") as response:
                     told = await response.json()
-                await page_with(session, f"{people}/you", "Thank you for telling us how it went.")
+                await page_with(session, f"{people}/you", "We know how it went. You can apply again at any time.")
                 async with session.get(f"{people}/l/none") as response:
                     assert response.status == 404
                 metrics = await page_with(session, f"{office}/metrics", "onward_console_refused_links_total")
@@ -115,7 +117,10 @@ async def test_from_a_link_to_ways_a_choice_and_an_outcome(tmp_path: Path, capsy
         [shown] = json.loads(capsys.readouterr().out)["programs"]
         answers = read_events(broker, TOPICS.answers, 3)
     assert told == shown
+    log = (tmp_path / "console.log").read_text(encoding="utf-8")
+    assert path.rpartition("/")[2] not in log
+    assert "Traceback" not in log
     assert [(answer.get("question"), answer["option"]) for answer in answers] == [(1, "1"), (2, "1"), (None, "1")]
     letter = ["console", "letter", "ada", "--program", "loans", "--state-dir", str(tmp_path / "console")]
     assert main([*letter, "--spec", str(tmp_path / "loans.yaml")]) == 0
-    assert "Thank you for telling us how it went." in capsys.readouterr().out
+    assert "We know how it went. You can apply again at any time." in capsys.readouterr().out
