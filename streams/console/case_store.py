@@ -41,7 +41,9 @@ FILE = "console.sqlite"
 VERSION = 1
 PAGE_BYTES = 16_384
 """Rows of a kilobyte and more lie in the tree of their key only where a page holds several."""
-CACHE_KIB = 32 * 1024
+CACHE_KIB = 96 * 1024
+CHECKPOINT_PAGES = 8192
+"""Pages of the log before it is emptied: those of the index of handles, which are written again and again, once."""
 BUSY_MS = 10_000
 """How long a writer waits for another: what people send is written beside."""
 MOST_CASES_KEPT = 10_000
@@ -137,6 +139,7 @@ class CaseStore:
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
             db.execute("INSERT INTO meta VALUES ('version', ?), ('topics', ?)", (VERSION, self._topics.prefix))
