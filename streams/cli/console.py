@@ -225,7 +225,7 @@ def _letter(args: Sequence[str]) -> int:
     if case is None:
         raise UsageError(f"nothing is known of application {settings.application!r} of {settings.program!r}")
     words = program.languages[settings.language]
-    page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000, case.model_ms)
+    page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000, case.model)
     if settings.as_json:
         print(json.encode(page).decode())
         return 0

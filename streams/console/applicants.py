@@ -191,7 +191,7 @@ class Applicants:
             raise web.HTTPNotFound
         case = self._case_of(link)
         words = self._words(request, case)
-        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model_ms)
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model)
         return _Opened(case, self._desk.programs[case.program], words, page)
 
     async def _held(self, request: web.Request) -> _Opened:

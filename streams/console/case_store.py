@@ -48,8 +48,8 @@ BUSY_MS = 10_000
 """How long a writer waits for another: what people send is written beside."""
 MOST_CASES_KEPT = 10_000
 NEWER_MODEL = """
-INSERT INTO models VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET manifest = excluded.manifest, time_ms = excluded.time_ms
-WHERE excluded.time_ms >= models.time_ms
+INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET version = excluded.version,
+manifest = excluded.manifest, time_ms = excluded.time_ms WHERE excluded.time_ms >= models.time_ms
 """
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -63,7 +63,8 @@ CREATE TABLE happenings (case_id INTEGER, topic TEXT, partition INTEGER, offset 
     time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, journal INTEGER NOT NULL, record INTEGER, line INTEGER,
     until_ms INTEGER NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (case_id, topic, partition, offset)) WITHOUT ROWID;
-CREATE TABLE models (program TEXT PRIMARY KEY, manifest TEXT NOT NULL, time_ms INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE models (program TEXT PRIMARY KEY, version TEXT NOT NULL, manifest TEXT NOT NULL, time_ms INTEGER NOT NULL)
+    WITHOUT ROWID;
 CREATE TABLE letters (topic TEXT, partition INTEGER, offset INTEGER, reason TEXT, last INTEGER, program TEXT,
     application TEXT, time_ms INTEGER NOT NULL, event_id TEXT NOT NULL, body BLOB NOT NULL, key BLOB, value BLOB,
     PRIMARY KEY (topic, partition, offset, reason)) WITHOUT ROWID;
@@ -220,7 +221,9 @@ class CaseStore:
                     self._write(rows, letters)
                     self._erase(found, event)
                 elif isinstance(event, Model):
-                    self._db.execute(NEWER_MODEL, (event.program, event.manifest, found.happening.time_ms))
+                    self._db.execute(
+                        NEWER_MODEL, (event.program, event.version, event.manifest, found.happening.time_ms)
+                    )
                 else:
                     rows.extend(self._rows(found))
         self._write(rows, letters)

@@ -36,15 +36,22 @@ AND happenings.offset BETWEEN letters.offset AND letters.last WHERE case_id = ? 
 _unpack = msgspec.msgpack.Decoder(Standing).decode
 
 
+class AnnouncedModel(NamedTuple):
+    """The newest model that was announced to a program: its version, its address, and when, in event time."""
+
+    version: str
+    manifest: str
+    time_ms: int
+
+
 class Case(NamedTuple):
-    """A case as it is looked up: its happenings by event time, and its state in words."""
+    """A case as it is looked up: its happenings by event time, its program's newest model, and its state in words."""
 
     handle: str
     program: str
     application: str
     happenings: Sequence[Happening]
-    model_ms: int | None = None
-    """When the newest model of the program was announced, in event time."""
+    model: AnnouncedModel | None = None
 
     @property
     def state(self) -> str:
@@ -92,8 +99,8 @@ class Cases:
                 history.add(found)
             for topic, partition, first, last in self._db.execute(REFUSED_TOGETHER, (case_id,)):
                 history.refuse(TopicPartition(topic, partition), first, last)
-            happenings = history.happenings
-        return Case(handle, program, application, happenings, self.model(program)[1]) if happenings else None
+            happenings, model = history.happenings, self.model(program)
+        return Case(handle, program, application, happenings, model) if happenings else None
 
     def _found(self, case_id: int, program: str) -> Iterator[FoundHappening]:
         rows = self._db.execute("SELECT * FROM happenings WHERE case_id = ?", (case_id,))
@@ -120,11 +127,13 @@ class Cases:
             )
             yield FoundHappening(happening)
 
-    def model(self, program: str) -> tuple[str, int] | tuple[None, None]:
-        """The address of the newest model of a program, and when it was announced; None where none was."""
+    def model(self, program: str) -> AnnouncedModel | None:
+        """The newest model of a program; None where it has its first."""
         with ledger_errors(self._path):
-            row = self._db.execute("SELECT manifest, time_ms FROM models WHERE program = ?", (program,)).fetchone()
-        return row or (None, None)
+            row = self._db.execute(
+                "SELECT version, manifest, time_ms FROM models WHERE program = ?", (program,)
+            ).fetchone()
+        return row and AnnouncedModel(*row)
 
     def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
         """The first cases that wait for something, those that are due first at the head."""

@@ -178,7 +178,7 @@ class Office:
         self._desk.looks.note(case.handle, user.name, "read their page")
         program = self._desk.programs[case.program]
         words = program.in_language([request.query.get("lang", "")])
-        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model_ms)
+        page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model)
         return html(self._desk.pages.person(page, words, reference=case.application, today_ms=self._desk.now_ms))
 
     async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
@@ -201,8 +201,8 @@ class Office:
             {name: value for name, value in most.items() if value is not None},
         )
         try:
-            model, _ = self._desk.cases.model(program.name)
-            answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits, model)
+            manifest = case.model.manifest if case.model else None
+            answer = await asyncio.to_thread(ways_within, program.loaded, _told_features(case), limits, manifest)
         except OnwardError as error:
             return self._asked_what_if(user, case, limits, written, {"title": str(error), "ways": ()})
         return self._asked_what_if(user, case, limits, written, _result(answer, texts, _personal(program)))

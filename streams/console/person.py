@@ -39,6 +39,7 @@ from ...schemas.kinds import kinds
 from ...schemas.words.texts import NoWay
 from ..engine.rewards.fates import CLOSED
 from ..replay.happenings import Happening
+from .cases import AnnouncedModel
 from .page_words import PageWords
 
 PageState = Literal["waits", "approved", "question", "working", "ways", "none", "apply_again", "again", "ended"]
@@ -206,12 +207,12 @@ def person_page(
     words: PageWords,
     application: str,
     now_ms: int | None = None,
-    model_ms: int | None = None,
+    model: AnnouncedModel | None = None,
 ) -> PersonPage:
     """What the person of an application reads after these events, which come by event time.
 
-    What holds until a time is over once it is ``now_ms``; without one it is over when an event says so. The newest
-    model was announced at ``model_ms``: ways of before it may not be enough, unless they are promised.
+    What holds until a time is over once it is ``now_ms``; without one it is over when an event says so. Ways
+    that another than the newest ``model`` has given may not be enough, unless they are promised.
     """
     told = _Told(application)
     for happening in _since_latest(happenings):
@@ -229,7 +230,7 @@ def person_page(
     if answer is not None and (told.is_over or _is_past(answer.expires_at or None, now_ms)):
         return PersonPage("ended", words.say("ended.title"), (words.say("ended.text"),))
     if isinstance(answer, Recourse):
-        return _ways(told, answer, words, model_ms) if told.ways else _all_gone(told, words)
+        return _ways(told, answer, words, model) if told.ways else _all_gone(told, words)
     if isinstance(answer, NoRecourse):
         return _none(answer, words)
     if told.question is None:
@@ -249,14 +250,14 @@ def _since_latest(happenings: Sequence[Happening]) -> Sequence[Happening]:
     return happenings[begins[-1] :] if begins else happenings
 
 
-def _ways(told: _Told, answer: Recourse, words: PageWords, model_ms: int | None) -> PersonPage:
+def _ways(told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel | None) -> PersonPage:
     title, first = "ways.title", _applied(words, "ways.lede")
     is_round = isinstance(answer.round, int)
     if is_round:
         title, first = "places.title", words.say("places.lede")
     notice = _notice(told, words)
-    if not answer.expires_at and model_ms is not None and model_ms > told.since_ms:
-        notice = (words.say("changed.maybe", date=words.day(model_ms)),)
+    if not answer.expires_at and model is not None and model.version != answer.model:
+        notice = (words.say("changed.maybe", date=words.day(model.time_ms)),)
     if notice:
         title = "changed.title"
     lasts = answer.expires_at and words.last_day(answer.expires_at, told.since_ms)

@@ -33,7 +33,8 @@ class Backup:
 
     def fetch(self, folder: Path) -> bool:
         """Fetch file or keys where the folder lacks them; say whether it did. Raise ``OnwardError`` on a failure."""
-        missing = [name for name in COPIED if not (folder / name).exists()]
+        # A file belongs to its keys, so it comes with them.
+        missing = COPIED if not (folder / FILE).exists() else () if (folder / KEYS_FILE).exists() else (KEYS_FILE,)
         make_private(folder)
         try:
             if not missing or not all(self._system.exists(f"{self._root}/{name}") for name in missing):

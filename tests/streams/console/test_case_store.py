@@ -301,4 +301,4 @@ def test_the_newest_model_of_a_program_is_known_after_a_restart(tmp_path: Path, 
         cases = Cases(tmp_path / "console", KEYS)
         models.append((cases.model("loan"), cases.model("other")))
         cases.close()
-    assert models == [(("v3/manifest.json", START_MS + 1), (None, None))] * len(parts)
+    assert models == [(("v3", "v3/manifest.json", START_MS + 1), None)] * len(parts)

@@ -15,6 +15,7 @@ from onward.schemas.events import Answer, Change
 from onward.schemas.headers import format_time
 from onward.schemas.kinds import kinds
 from onward.schemas.specfile import load_spec
+from onward.streams.console.cases import AnnouncedModel
 from onward.streams.console.page_words import PageWords, lacks_of_pages
 from onward.streams.console.pages import Pages
 from onward.streams.console.person import PersonPage, person_page
@@ -30,6 +31,7 @@ from onward.tests.streams.console.states import (
     SAVE,
     STATES,
     TERM,
+    TWO,
     option,
     told,
 )
@@ -121,15 +123,16 @@ def test_an_answer_without_a_text_in_this_language_says_why_by_its_reason() -> N
 
 
 def test_ways_that_nobody_promised_may_not_be_enough_under_a_newer_model() -> None:
-    def notice(name: str, model_ms: int) -> tuple[str, ...]:
-        return person_page(happenings(STATES[name][1]), WORDS["en"], "a", None, model_ms).notice
+    def notice(name: str, version: str) -> tuple[str, ...]:
+        model = AnnouncedModel(version, "manifest.json", START_MS + 5 * DAY_MS)
+        return person_page(happenings(STATES[name][1]), WORDS["en"], "a", None, model).notice
 
-    assert notice("ways", START_MS) == ()
-    later = START_MS + 5 * DAY_MS
-    assert notice("ways", later) == (
+    assert TWO.model == "m"
+    assert notice("ways", "m") == ()
+    assert notice("ways", "m2") == (
         "On September 26, 2026 our rules changed. These ways may not be enough now. Ask us before you begin.",
     )
-    assert notice("open", later) == ()
+    assert notice("open", "m2") == ()
 
 
 def test_a_heading_names_few_changes_and_counts_many() -> None:
