@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from onward.agents.candidates import Space
-from onward.agents.goals import Threshold, accepted
+from onward.agents.goals import ThresholdGoal, accepted
 from onward.agents.improvement import Improvement
 from onward.benchmarks import face
 from onward.benchmarks.face import Row, progress
@@ -96,7 +96,7 @@ def told_by(case: Case, objective: str, policy: Mapping[str, Any], prior: Improv
     rows = [case.source.table.rows[index] for index in case.fitted[:5000].tolist()]
     unsaved = unsaved_program(codec, case.score, (), rows, prior)
     splits = splits_of(scorer(case.estimator, codec.dimension), codec.dimension)
-    vetting = unsaved.vetting_under(score_of_options(case.score), Threshold(threshold))._replace(splits=splits)
+    vetting = unsaved.vetting_under(score_of_options(case.score), ThresholdGoal(threshold))._replace(splits=splits)
     whose, targets = unsaved.best_options(vetting.propose(case.people), case.people, 3)
     first = np.unique(whose, return_index=True)[1]
     own = case.people[whose]

@@ -25,7 +25,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from onward.agents.candidates import Vetting, registry
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import LabelPrior
 from onward.agents.objective import Objective
 from onward.benchmarks import face
@@ -122,7 +122,7 @@ def _search(source: Source, estimator: Any, prior: LabelPrior, X: Floats, most: 
         calls.append(rows.copy())
         return model.score(rows)
 
-    objective, goal = Objective(L1(), 4 / X.shape[1], asked), Threshold(0.5)
+    objective, goal = Objective(L1(), 4 / X.shape[1], asked), ThresholdGoal(0.5)
     generator = registry["search"].build(space, X[:0], objective).under(score, goal)
     vetting = Vetting(generator, space, objective, score, goal, "limit", OPTIONS)
     for person in people:

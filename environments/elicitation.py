@@ -25,7 +25,7 @@ from ..streams.programs.elicitation import elicitation_faults
 from ..streams.programs.spec_check import load_program_spec
 from ..streams.topics import Topics
 from .figures.recording import Recording, Summary
-from .figures.sections import RunProgress, Section, Shown
+from .figures.sections import RunProgress, Section, ShownWorld
 from .people import PeopleWorld
 from .play.lockstep import LockstepRun, SimulatedProgram
 from .play.simulation import Simulation, SimulationStep, Steps, answer_to, is_journaled, options_of
@@ -164,7 +164,7 @@ class ElicitationRun(LockstepRun):
         return self._step(kind, Answer(self.program, name, option, number), is_journaled(id))
 
 
-def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[float]]) -> Shown:
+def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[float]]) -> ShownWorld:
     """What was asked and answered, and how near people's easiest plan the answers bring them.
 
     ``excess`` are the shares by which the first option costs people above their own cheapest plan: of those who answer
@@ -191,7 +191,7 @@ def shown(recording: Recording, served: RunProgress, excess: Sequence[Sequence[f
     lines = [f"{counts}; {deadlines}, {figures['refused']:,} answers did not count"]
     line = "above the cheapest plan after 0, 1, ... answers: " + " / ".join(map(percentage, regret))
     data = {"questions": {**figures, "regret_by_answers": regret}}
-    return Shown(served, line, [Section("Questions to people", rows, lines, data=data)])
+    return ShownWorld(served, line, [Section("Questions to people", rows, lines, data=data)])
 
 
 EFFORT: Mapping[str, float] = {
@@ -292,7 +292,7 @@ class ElicitationWorld(PeopleWorld):
         programs = [SimulatedProgram(program, world, scoreboards[program], read) for program in specs]
         return Simulation(ElicitationRun(simulated, world, manners, overdue, prefix) for simulated in programs)
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """Questions, and what the answers bring."""
         return shown(recording, super().show(recording, summary).served, self._excess)
 

@@ -28,7 +28,7 @@ from ..streams.programs.assembly import assemble
 from ..streams.programs.program import Program
 from ..streams.programs.spec_check import load_program_spec
 from .figures.recording import Recording, Summary
-from .figures.sections import Section, Shown
+from .figures.sections import Section, ShownWorld
 from .people import PeopleWorld, served_by_steps
 from .play.lockstep import LockstepRun, SimulatedProgram
 from .play.program_folders import program_name, write_programs
@@ -169,7 +169,7 @@ class OptionsWorld(PeopleWorld):
 
         return SimulatedProgram(program, self._people, scoreboard, self._people.targets, pick)
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """Whom the options satisfy, and the options that people take of the first program."""
         several = next(iter(self._places.values()))
         single = next(places for program, places in self._places.items() if self.policy_of(program) == ONE)
@@ -181,7 +181,7 @@ class OptionsWorld(PeopleWorld):
         lines = [f"{picks:,} people said that they would take an option, by its place {places}"]
         data = {"satisfied": shares, "picks": picks, "taken_by_place": taken}
         line = " / ".join(mean(shares[name]) for name in ("first", "last", "one_option", "known"))
-        return Shown(
+        return ShownWorld(
             super().show(recording, summary).served,
             f"satisfied, first / last / one option / known: {line}",
             [Section("Options for people whose preferences nobody knows", rows, lines, data=data)],

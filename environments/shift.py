@@ -19,7 +19,7 @@ from ..streams.cli.display.words import mean
 from ..streams.engine.rewards.summary import joined
 from ..streams.ledger.summary import summaries
 from .figures.recording import Recording, Summary
-from .figures.sections import Section, Shown
+from .figures.sections import Section, ShownWorld
 from .people import PeopleWorld
 from .play.simulation import Simulation
 from .rounds import Scoreboard, ScorePoint
@@ -76,7 +76,7 @@ class ShiftWorld(PeopleWorld):
                     feature.feature: feature.omega for feature in joined(parts).features
                 }
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """Improvement before and after the shift, and in the end what the ledgers say was learned."""
         assert isinstance(self.world, TruthWorld), "generated people have a known truth"
         at, rejected = self.world.shift, self.world.rejected
@@ -84,7 +84,7 @@ class ShiftWorld(PeopleWorld):
         shift = ShiftSummary(FEATURE, at, improvement, self._omega)
         rows = [(policy, *map(mean, msgspec.structs.astuple(intervals))) for policy, intervals in improvement.items()]
         head, lines = ("improvement", "before", "just after", "at the end"), list(lines_of(shift))
-        return Shown(
+        return ShownWorld(
             super().show(recording, summary).served,
             "improvement before / just after / at the end: "
             + ", ".join(f"{policy} {intervals}" for policy, intervals in improvement.items()),

@@ -21,7 +21,7 @@ from prometheus_client import (
 )
 
 from .. import __version__
-from .engine.observations import HOUR, MINUTE, OBSERVATIONS
+from .engine.metrics import HOUR, MINUTE, OBSERVATIONS
 from .histogram import ManyHistogram
 
 

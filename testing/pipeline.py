@@ -51,7 +51,7 @@ def no_clock() -> int:
 
 
 @dataclass
-class Run:
+class PipelineRun:
     """Input records through ingest into a journal, and the journal through the engine, without Kafka."""
 
     programs: Mapping[str, Program]
@@ -122,7 +122,7 @@ class Run:
         return [msgspec.json.decode(record.value or b"", type=kind) for record in self.broker.logs[topic, 0]]
 
 
-def idle_tick(run: Run, time_ms: int) -> Record:
+def idle_tick(run: PipelineRun, time_ms: int) -> Record:
     """Make a journal record that moves the clock of every input to ``time_ms``."""
     sources = tuple(
         SourcePosition(run.topics.topic_of(kind), 0, time_ms) for kind in kinds.of_flow("input") if kind.clocks

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class Line:
+class SigmoidScore:
     """A linear score."""
 
     weights: Array

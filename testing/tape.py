@@ -27,7 +27,7 @@ from ..streams.kafka.options import KafkaOptions
 from ..streams.metrics import Metrics
 from ..streams.records import Record, TopicPartition
 from ..streams.worker.stages import Stage, ignore_stage
-from .pipeline import START_MS, Run, Sender, idle_tick
+from .pipeline import START_MS, PipelineRun, Sender, idle_tick
 from .program import build_program
 
 MINUTE_MS = 60_000
@@ -42,7 +42,7 @@ JOURNAL = TopicPartition("journal", 0)
 class Tape:
     """A journal written event by event, in the order of the calls. Times are milliseconds after ``START_MS``."""
 
-    run: Run
+    run: PipelineRun
 
     def __post_init__(self) -> None:
         self.sender, self.metrics, self._said = Sender(), Metrics(), 0
@@ -146,4 +146,4 @@ class Tape:
 
 def tape(tmp_path: Path, **program: Any) -> Tape:
     """Start a journal for one program, with options as of ``build_program``."""
-    return Tape(Run({"loan": build_program(**program)}, tmp_path))
+    return Tape(PipelineRun({"loan": build_program(**program)}, tmp_path))

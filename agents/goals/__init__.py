@@ -8,7 +8,7 @@ from .contract import Goal
 from .fixed import Fixed
 from .last_threshold import LastThreshold
 from .rounds import Aim, Prospects, RoundGoal
-from .threshold import Threshold, accepted
+from .threshold import ThresholdGoal, accepted
 
 registry = Registry(Goal, __name__, __path__)  # type: ignore[type-abstract]
 """Every goal by the name that a program spec's ``policy.goal`` uses."""
@@ -26,7 +26,7 @@ __all__ = [
     "LastThreshold",
     "Prospects",
     "RoundGoal",
-    "Threshold",
+    "ThresholdGoal",
     "accepted",
     "registry",
     "round_registry",

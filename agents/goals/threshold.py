@@ -24,7 +24,7 @@ def accepted(score: Array, threshold: float) -> Mask:
     return np.greater(score, threshold)
 
 
-class Threshold(Goal):
+class ThresholdGoal(Goal):
     """A score that the program's model approves, by a margin."""
 
     name: ClassVar[str] = "threshold"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.scores import LinearScore
 from onward.schemas.draft import draft_spec
 from onward.schemas.draft.questions import DraftAnswers, DraftDecisions
@@ -130,7 +130,7 @@ def write_load(folder: Path, seed: int, data: Path | None, shape: Shape | None =
     rows, labels = _generated(spec, codec, random, count) if data is None else _read(data / "credit.csv", spec)
     X = codec.encode_many(rows)
     model = LogisticRegression(max_iter=1000).fit(X[: 2 * PEOPLE], labels[: 2 * PEOPLE])
-    approved = Threshold(spec.model.threshold).reached(model.predict_proba(X)[:, 1])
+    approved = ThresholdGoal(spec.model.threshold).reached(model.predict_proba(X)[:, 1])
     instances = [row for row, good in zip(rows, approved, strict=True) if good][: spec.candidates]
     rejected = [row for row, good in zip(rows, approved, strict=True) if not good][:PEOPLE]
     if len(instances) < spec.candidates or not rejected:
@@ -209,7 +209,7 @@ def rejected_by_all(load: Load, folders: Iterable[Path]) -> Load:
     codec, left = FeatureCodec(loaded.spec), load.rejected
     for folder in folders:
         bundle = load_bundle(str(folder / MANIFEST), sha256=None, columns=codec.columns, codec=codec)
-        approved = Threshold(loaded.spec.model.threshold).reached(bundle.model.score(codec.encode_many(left)))
+        approved = ThresholdGoal(loaded.spec.model.threshold).reached(bundle.model.score(codec.encode_many(left)))
         left = [row for row, good in zip(left, approved, strict=True) if not good]
     return load._replace(rejected=left)
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from onward.agents.candidates import CandidateGenerator, Space
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.benchmarks.truth.settings import FILES, spec_text, text_alone
 from onward.environments.population import SPEC, Population, repayment_probability
@@ -117,7 +117,7 @@ def case_of(source: Source, model: str, rows: int, people: int, seed: int) -> Ca
 
 def options_of(generator: type[CandidateGenerator], space: Space, case: Case, margin: float = 0.0) -> Options:
     """What a generator proposes to a case's people, and the processor time that it takes."""
-    made = generator.build(space, case.instances, Objective(L1())).under(case.score, Threshold(0.5, margin))
+    made = generator.build(space, case.instances, Objective(L1())).under(case.score, ThresholdGoal(0.5, margin))
     made.propose(case.people[:2])  # compiles before it is measured
     started, times, seconds = time.process_time(), 0, 0.0
     while seconds < LEAST_SECONDS:

@@ -13,7 +13,7 @@ from onward.agents.candidates import CandidateGenerator, Mutable, Space, registr
 from onward.agents.candidates.components.grid import Grid, are_few, every_target
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
-from onward.agents.goals import Goal, Threshold
+from onward.agents.goals import Goal, ThresholdGoal
 from onward.agents.objective import Objective
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.recourse.cases import Case, Floats, Options, cheapest
@@ -59,7 +59,7 @@ class Gap(NamedTuple):
 
 def beside_the_optimum(space: Space, case: Case, title: str, people: int) -> Iterator[Row]:
     """The figures of one spec: the exhaustive search's, and those of the generators with the cost beside it."""
-    case, goal = case._replace(people=case.people[:people]), Threshold(0.5)
+    case, goal = case._replace(people=case.people[:people]), ThresholdGoal(0.5)
     spaces, title = [_finest(space, person) for person in case.people], f"{title}, coarse grids"
     best = _optima(spaces, case, goal)
     yield from figures(title, "exhaustive", case, best)
@@ -77,7 +77,7 @@ def beside_the_optimum(space: Space, case: Case, title: str, people: int) -> Ite
 
 def sweep(case: Case, people: int, most_immutable: int, seed: int) -> Iterator[Row]:
     """The gaps of all specs with 0 to ``most_immutable`` immutable features, with and without directions."""
-    case, goal = case._replace(people=case.people[:people]), Threshold(0.5, MARGIN)
+    case, goal = case._replace(people=case.people[:people]), ThresholdGoal(0.5, MARGIN)
     gaps: dict[str, list[Gap]] = {name: [] for name in GENERATORS}
     for space in _drawn_specs(case, most_immutable, seed):
         spaces = [_finest(space, person) for person in case.people]

@@ -11,7 +11,7 @@ import numpy as np
 from onward.agents.candidates import Space, registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.benchmarks.face import Row, progress
 from onward.benchmarks.peers.contract import Answer
@@ -43,7 +43,7 @@ def beside_peers(
         made = (
             registry[name]
             .build(space, case.instances, Objective(L1()))
-            .under(case.score, Threshold(0.5))
+            .under(case.score, ThresholdGoal(0.5))
             .propose(case.people)
         )
         yield _broken_rules(title, name, _broken(case, space, made.people, made.points[made.point]), len(made.people))

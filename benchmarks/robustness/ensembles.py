@@ -14,7 +14,7 @@ from sklearn.base import clone
 from onward.agents.candidates import registry
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.agents.promises import EnsembleScore, accepting, clopper_pearson
 from onward.benchmarks.face import Row, progress
@@ -87,7 +87,7 @@ def _proposed(models: Models, score: Score, margin: float = 0.0) -> Options:
     """The cheapest option of each person who has one, by the search on a score."""
     codec = models.source.codec
     build = registry["search"].build(space_of(codec), models.people[:0], Objective(L1()))
-    whose, _, points, point = build.under(score, Threshold(THRESHOLD, margin)).propose(models.people)
+    whose, _, points, point = build.under(score, ThresholdGoal(THRESHOLD, margin)).propose(models.people)
     return cheapest(codec, models.people, whose, points[point])
 
 

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from onward.agents.candidates import registry
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.agents.promises import (
     EllipsoidPromise,
@@ -181,14 +181,14 @@ def _proposed(file: File, score: Score) -> Options:
     """The cheapest option of each person who has one, by the search on a score."""
     codec = file.source.codec
     build = registry["search"].build(space_of(codec), file.people[:0], Objective(L1()))
-    whose, _, points, point = build.under(score, Threshold(THRESHOLD)).propose(file.people)
+    whose, _, points, point = build.under(score, ThresholdGoal(THRESHOLD)).propose(file.people)
     return cheapest(codec, file.people, whose, points[point])
 
 
 def _search_ms(file: File, score: Score) -> float:
     """The median processor time of a search for one person."""
     search = registry["search"].build(space_of(file.source.codec), file.people[:0], Objective(L1()))
-    generator = search.under(score, Threshold(THRESHOLD))
+    generator = search.under(score, ThresholdGoal(THRESHOLD))
     generator.propose(file.people[:1])
     taken = []
     for person in file.people[:, np.newaxis]:

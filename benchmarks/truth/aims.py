@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from onward.agents.candidates import Score
-from onward.agents.goals import Goal, Threshold, accepted
+from onward.agents.goals import Goal, ThresholdGoal, accepted
 from onward.agents.improvement import Improvement
 from onward.environments.improvement import THRESHOLD
 from onward.environments.truth import TruthWorld
@@ -54,10 +54,12 @@ class Aims:
         score = self._model.score
         if margin in PROMISES:
             promise = measured_promise(PromiseTerms(margin), self._model, self._retrains)
-            return Aim(promise.robust(score), Threshold(THRESHOLD, 0.0))
+            return Aim(promise.robust(score), ThresholdGoal(THRESHOLD, 0.0))
         return Aim(
             score,
-            Threshold(THRESHOLD, self._measured(generator, improvement, changes) if margin == AUTO else float(margin)),
+            ThresholdGoal(
+                THRESHOLD, self._measured(generator, improvement, changes) if margin == AUTO else float(margin)
+            ),
         )
 
     def _measured(self, generator: str, improvement: Improvement | None, changes: int | None) -> float:

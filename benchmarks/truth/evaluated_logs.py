@@ -28,7 +28,7 @@ from onward.streams.replay.evaluation import PolicyEvaluator, with_choice, witho
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, ReplayedStep
 from onward.streams.topics import Topics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, idle_tick, no_clock
 from onward.testing.program import build_program
 
 OPTIONS, MOVABLE = 3, 5
@@ -76,7 +76,7 @@ def _evaluated(
     program = _program(choice, exploration, random)
     world = _World(program, random)
     with TemporaryDirectory() as name:
-        run = Run({program.name: program}, Path(name))
+        run = PipelineRun({program.name: program}, Path(name))
         asyncio.run(_played(run, world, people))
         with closing(JournalReplay(program, Topics(), JOURNAL, Path(name) / "again")) as replay:
             fed = (event for record in run.broker.logs[JOURNAL] for event in replay.feed(record))
@@ -135,7 +135,7 @@ class _World:
         return answer.options[place].id if place < len(answer.options) else None
 
 
-async def _played(run: Run, world: _World, people: int) -> None:
+async def _played(run: PipelineRun, world: _World, people: int) -> None:
     """Let people apply, and tell of whom the engine has helped, until everything is closed."""
     parts = run.topics, run.programs, run.broker, Metrics(), no_clock, ProcessorConfig(run.directory / "ledger")
     processor, sender, folded, answered = PartitionProcessor(*parts), Sender(), 0, 0
@@ -174,7 +174,7 @@ async def _played(run: Run, world: _World, people: int) -> None:
     await processor.revoked([JOURNAL])
 
 
-async def _folded(run: Run, processor: PartitionProcessor, folded: int) -> int:
+async def _folded(run: PipelineRun, processor: PartitionProcessor, folded: int) -> int:
     """Fold the journal from a record on; return how many records there are."""
     journal = run.broker.logs[JOURNAL]
     await processor.handle(journal[folded:])

@@ -21,7 +21,7 @@ from typing import ClassVar, cast
 import numpy as np
 from msgspec import Struct
 
-from ...agents.goals import Threshold as ThresholdGoal
+from ...agents.goals import ThresholdGoal
 from ...agents.reached import reaches_score
 from ...schemas.events import (
     APPLY_AGAIN,
@@ -42,7 +42,7 @@ from ...streams.programs.models.scoring import score_of_options
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.settings import WorldSettings
 from ..figures.recording import PromiseSummary, Recording, Summary
-from ..figures.sections import Line, Plot, RunProgress, Section, Shown
+from ..figures.sections import Plot, PlotLine, RunProgress, Section, ShownWorld
 from ..play.contract import Note, SimulatedWorld
 from ..play.program_folders import MODEL_FOLDER, REFERENCE_PEOPLE, SPEC_FILE, program_name, write_spec
 from ..play.simulation import OutgoingEvent, Run, Simulation, SimulationStep, Steps
@@ -148,7 +148,7 @@ SHOWN = 8
 COLUMNS = ("round", "applied", "back", "reached", "placed", "threshold", "goal", "coverage")
 
 
-def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> Shown:
+def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> ShownWorld:
     """Rounds, coverage and promises as they were read. ``total`` is the number of rounds of all programs.
 
     Coverage is the share of those who came back with their promised score that got a place. ``feasibility`` is RF, the
@@ -158,7 +158,7 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
     feasibility = mean_of_rounds([outcome.feasibility for season in seasons for outcome in season.outcomes])
     served = RunProgress(len(rounds), total, f"{len(rounds):,} of {total:,} rounds closed")
     if not rounds:
-        return Shown(served, "", [Section("", data={"feasibility": feasibility})])
+        return ShownWorld(served, "", [Section("", data={"feasibility": feasibility})])
     last, promises = rounds[-SHOWN:], promises_of(recording)
     nominal, achieved = rounds[-1].coverage.nominal, _achieved(recording)
     coverage = f"{percentage(achieved)} (nominal {percentage(nominal)})"
@@ -177,7 +177,7 @@ def shown(recording: Recording, total: int, seasons: Sequence[Episode] = ()) -> 
     }
     section = Section("Rounds and promises", _rows(last), lines, [_goals(by_program), _coverages(by_program)], data)
     line = f"threshold {last[-1].threshold:.3f}, next goal {_goal(last[-1])}, coverage {coverage}, promises: {promises}"
-    return Shown(served, line, [section])
+    return ShownWorld(served, line, [section])
 
 
 def promises_of(recording: Recording) -> PromiseSummary:
@@ -212,8 +212,10 @@ def _goals(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
     for group, (name, closed) in enumerate(by_program.items()):
         numbers = [closed_round.round for closed_round in closed]
         goals = [float("nan") if closed_round.goal is None else closed_round.goal for closed_round in closed]
-        lines.append(Line(f"{name}: threshold", numbers, [closed_round.threshold for closed_round in closed], group))
-        lines.append(Line(f"{name}: goal", numbers, goals, group, dotted=True))
+        lines.append(
+            PlotLine(f"{name}: threshold", numbers, [closed_round.threshold for closed_round in closed], group)
+        )
+        lines.append(PlotLine(f"{name}: goal", numbers, goals, group, dotted=True))
     return Plot("threshold and goal for the next rounds", lines, "round", highest=1.0)
 
 
@@ -225,12 +227,12 @@ def _coverages(by_program: Mapping[str, Sequence[Threshold]]) -> Plot:
             for closed_round in closed
             if closed_round.coverage.achieved is not None
         ]
-        lines.append(Line(name, [number for number, _ in known], [achieved for _, achieved in known], group))
+        lines.append(PlotLine(name, [number for number, _ in known], [achieved for _, achieved in known], group))
     last = max(
         (closed[-1] for closed in by_program.values()),
         key=lambda closed_round: (closed_round.round, closed_round.program),
     )
-    lines.append(Line("nominal", [0, last.round], [last.coverage.nominal] * 2))
+    lines.append(PlotLine("nominal", [0, last.round], [last.coverage.nominal] * 2))
     return Plot("coverage so far", lines, "round", highest=1.02)
 
 
@@ -333,6 +335,6 @@ class CompetitionWorld(SimulatedWorld):
         """Each program its season, once."""
         return Simulation(SeasonRun(program, self.seasons[program], scoreboards[program], prefix) for program in specs)
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """Thresholds, goals, coverage and promises."""
         return shown(recording, self.total, list(self.seasons.values()))

@@ -19,7 +19,7 @@ from ...streams.errors import writing
 from ...streams.printable import printable
 from ..rounds import ScorePoint
 from .recording import Summary
-from .sections import Line, Plot, RunView
+from .sections import Plot, PlotLine, RunView
 
 
 class WithoutWay(NamedTuple):
@@ -121,13 +121,13 @@ def _example(recourse: Recourse) -> Sequence[_Text]:
 def _reward(curves: Curves) -> Plot:
     lines = _lines(curves, "mer")
     longest = max(curves.values(), key=len, default=())
-    lines.append(Line("oracle", [point.rounds for point in longest], [point.oracle_mer for point in longest]))
+    lines.append(PlotLine("oracle", [point.rounds for point in longest], [point.oracle_mer for point in longest]))
     return Plot("mean expected reward so far", lines, highest=1.0)
 
 
-def _lines(curves: Curves, name: str) -> list[Line]:
+def _lines(curves: Curves, name: str) -> list[PlotLine]:
     return [
-        Line(policy, [point.rounds for point in curve], [getattr(point, name) for point in curve], group)
+        PlotLine(policy, [point.rounds for point in curve], [getattr(point, name) for point in curve], group)
         for group, (policy, curve) in enumerate(curves.items())
     ]
 

@@ -11,7 +11,7 @@ import msgspec
 from .recording import Summary
 
 
-class Line(NamedTuple):
+class PlotLine(NamedTuple):
     """A line of a plot. Lines of one ``group`` have one colour, those of none are grey and dashed."""
 
     label: str
@@ -25,7 +25,7 @@ class Plot(NamedTuple):
     """A plot of lines over ``x``, from 0 on; up to ``highest``, where it is given."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     x: str = "rejected people answered"
     highest: float | None = None
 
@@ -51,7 +51,7 @@ class RunProgress(NamedTuple):
     text: str
 
 
-class Shown(NamedTuple):
+class ShownWorld(NamedTuple):
     """What a world shows of a run beside the figures of every run.
 
     ``line`` has the main figures. ``onward simulate`` prints the ``conclusions`` when the world has ended.
@@ -67,7 +67,7 @@ class RunView(NamedTuple):
     """A run as it is shown: the figures of every run, and those of its world."""
 
     summary: Summary
-    shown: Shown
+    shown: ShownWorld
 
     @property
     def encoded(self) -> bytes:

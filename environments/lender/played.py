@@ -25,7 +25,7 @@ from ...streams.programs.assembly import assemble
 from ...streams.programs.spec_check import load_program_spec
 from ...streams.settings import WorldSettings
 from ..figures.recording import Recording, Summary
-from ..figures.sections import Line, Plot, Section, Shown
+from ..figures.sections import Plot, PlotLine, Section, ShownWorld
 from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun
 from ..play.simulation import Simulation, SimulationStep, Steps
@@ -228,7 +228,7 @@ class ProgramFigures(Struct, frozen=True):
     rejected: int
 
 
-def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
+def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> ShownWorld:
     """What was believed and what was true, in both halves of each program. ``policies`` are by program."""
     by_policy = {policies[run.program]: _figures(run.answers) for run in runs}
     halves = {
@@ -261,17 +261,17 @@ def shown(runs: Sequence[LenderRun], policies: Mapping[str, str]) -> Shown:
         for policy, figures in by_policy.items()
     )
     section = Section(title, rows, lines, plots, data)
-    return Shown(runs[0].served, f"help believed / true: {helped}", [section], conclusions)
+    return ShownWorld(runs[0].served, f"help believed / true: {helped}", [section], conclusions)
 
 
-def _lines(options_of: Mapping[int, Sequence[StatedOption]], policy: str, group: int, name: str) -> Iterator[Line]:
+def _lines(options_of: Mapping[int, Sequence[StatedOption]], policy: str, group: int, name: str) -> Iterator[PlotLine]:
     taken = {number: option for number in sorted(options_of) if (option := taken_of(options_of[number])) is not None}
     for kind, attribute in (("believed", f"stated_{name}"), ("true", name)):
         values = [(number, getattr(one, attribute)) for number, one in taken.items()]
         points = [(number, value) for number, value in values if value is not None]
         x, y = zip(*points, strict=True) if points else ((), ())
         means = [float(np.mean(y[max(0, end - MOVING) : end])) for end in range(1, len(y) + 1)]
-        yield Line(f"{policy}, {kind}", x, means, group, dotted=kind == "true")
+        yield PlotLine(f"{policy}, {kind}", x, means, group, dotted=kind == "true")
 
 
 def _figures(answers: LenderAnswers) -> ProgramFigures:
@@ -349,7 +349,7 @@ class LenderWorld(SimulatedWorld):
         ]
         return Simulation(self._runs)
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """What was believed, and what was true."""
         return shown(self._runs, {name: self.policy_of(name) for name in self._lenders})
 

@@ -14,7 +14,7 @@ from ...streams.errors import UsageError
 from ...streams.programs.former_methods import unknown_method
 from ...streams.settings import WorldSettings
 from ..figures.recording import Recording, Summary
-from ..figures.sections import RunProgress, Shown
+from ..figures.sections import RunProgress, ShownWorld
 from ..rounds import Scoreboard
 from .program_folders import SPEC_FILE
 from .simulation import Simulation
@@ -115,13 +115,13 @@ class SimulatedWorld(ABC):
     def play(self, specs: Mapping[str, Path], scoreboards: Mapping[str, Scoreboard], prefix: str = "") -> Simulation:
         """Begin to play against the programs; ``prefix`` is put before all ids. ``scoreboards`` are kept."""
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """What is shown of the last ``play``, by what was read: how many people were answered, if nothing else."""
         answered = summary.recourse + summary.none
         scores = ", ".join(
             f"{name} {mean(policy.improvement)} ({mean(policy.cost)})" for name, policy in summary.policies.items()
         )
-        return Shown(
+        return ShownWorld(
             RunProgress(answered, self.total, f"{answered:,} of {self.total:,} rejected people answered"),
             f"improvement (cost): {scores}, oracle's mean expected reward {summary.oracle_mer:.3f}",
         )

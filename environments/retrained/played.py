@@ -38,7 +38,7 @@ from ...streams.programs.spec_check import load_program_spec
 from ...streams.programs.training.train import EstimatorName, train
 from ...streams.settings import WorldSettings
 from ..figures.recording import PromiseSummary, Recording, Summary
-from ..figures.sections import Section, Shown
+from ..figures.sections import Section, ShownWorld
 from ..play.contract import Note, SimulatedWorld
 from ..play.days import DayRun, step_of
 from ..play.program_folders import MODEL_FOLDER, SPEC_FILE, new_folder, write_spec
@@ -187,7 +187,7 @@ def _targets(option: Option) -> Features:
     return option.after
 
 
-def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[str, str]) -> Shown:
+def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[str, str]) -> ShownWorld:
     """Those who did what was asked and are turned away, by program and model, and what has become of the promises.
 
     ``policies`` are by program. A revised recourse promises new options in place of broken ones.
@@ -205,7 +205,7 @@ def shown(recording: Recording, runs: Sequence[RetrainedRun], policies: Mapping[
     done = Counter[str]()
     for summary in returns:
         done[summary.program] += summary.done
-    return Shown(
+    return ShownWorld(
         runs[0].served,
         f"turned away of those who did what was asked: {shares}, promises: {promises}",
         [Section(title, rows, lines, data=data)],
@@ -320,7 +320,7 @@ class RetrainedWorld(SimulatedWorld):
         ]
         return Simulation(self._runs)
 
-    def show(self, recording: Recording, summary: Summary) -> Shown:
+    def show(self, recording: Recording, summary: Summary) -> ShownWorld:
         """Those turned away, and the promises."""
         return shown(recording, self._runs, {name: self.policy_of(name) for name in self._models})
 

@@ -20,12 +20,12 @@ from ..unlabelled import LINE
 from .apart import Amounts, amounts_of
 from .columns import Column, columns_of_table
 from .derived import Follows, derived
-from .directions import UNKNOWN, Direction, fixed_by_name
 from .effects import computed_lines, drafted_effects
-from .features import DraftedFeature, drafted, drafted_one_hot, guessed
+from .features import DraftedFeature, drafted, drafted_one_hot
 from .labels import DraftedLabel, LabelCodes, label_codes, label_value
 from .left_out import reason_to_leave_out, reason_to_leave_out_one_hot
 from .mistakes import mistakes
+from .mutable import UNKNOWN, Direction, fixed_by_name, guessed
 from .names import BAD_NAME, is_name, words_of
 from .one_hots import Groups, dropped_groups, one_hot_groups
 from .questions import DraftDecisions, DraftQuestion

@@ -17,7 +17,7 @@ import numpy as np
 from ..computed import expression
 from .columns import Floats
 from .derived import Follows
-from .directions import Direction
+from .mutable import Direction
 from .names import words_of
 from .questions import DraftDecisions, DraftQuestion
 from .relations import FEWEST_ROWS, FEWEST_VALUES

@@ -11,24 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spec import Mutable
 from . import names
 from .bounds import outward
 from .codes import codes_of
-from .columns import Column, Floats, Mask
-from .directions import Direction, direction_of
+from .columns import Column, Floats
 from .evidence import spread
 from .left_out import MOST_CODES
 from .mistakes import spellings
-from .questions import DraftDecisions, DraftQuestion
+from .mutable import Direction, decided
+from .questions import DraftDecisions
 from .steps import step_of
 from .yaml_text import flow_list, number_text, text
 
 MAY_BE_CODES = "type categorical if these are codes, which are texts then"
-PERSONAL_STAYS = "personal data, which no answer opens: change its line in the drafted spec"
-DIRECTIONS: tuple[Mutable, ...] = ("none", "up", "down", "any")
-WITHOUT_ORDER: tuple[Mutable, ...] = ("none", "any")
-"""What may be said of a feature with an order, and without one."""
 MOST_EARNED = "50%"
 """The most that a draft asks people to earn more."""
 SLIGHTLY_MORE = 1.0 + 1e-9
@@ -63,37 +58,6 @@ class DraftedFeature(NamedTuple):
         guesses = "; ".join([*self.guesses, *self.limit_guess, *([] if is_undecided else [reason])])
         marks = [*([f"guess: {guesses}"] if guesses else []), *([f"undecided: {reason}"] if is_undecided else [])]
         return f"  - {{{fields}}}" + (f"  # {'; '.join(marks)}" if said else "") + "\n"
-
-
-def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
-    """The direction of a column as name and data tell it. ``desired`` (n,) is None where nobody knows it.
-
-    Where there is a ``doubt`` what its values are, nobody is told to change it.
-    """
-    is_ordered = column.numbers is not None or column.levels is not None
-    guess = direction_of(column, desired, is_ordered=is_ordered)
-    if not doubt:
-        return guess
-    if guess.may_open:
-        return Direction("none", doubt, is_undecided=True, is_doubted=True)
-    return guess._replace(reason=f"{guess.reason}; {doubt}")
-
-
-def decided(guess: Direction, name: str, seen: str, decisions: DraftDecisions, *, is_ordered: bool) -> Direction:
-    """What somebody said about a feature, else the guess; ``seen`` is added to one that is undecided."""
-    seen = PERSONAL_STAYS if guess.is_personal else "; ".join(part for part in (guess.reason, seen) if part)
-    question = DraftQuestion("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
-    if guess.is_personal:
-        decisions.defer(question)
-        return guess
-    if guess.is_doubted:
-        decisions.defer(question)
-        return guess._replace(reason=seen)
-    answer = decisions.decide(question) if guess.is_undecided else decisions.kept(question)
-    mutable = next((choice for choice in DIRECTIONS if choice == answer), None)
-    if mutable is not None:
-        return Direction(mutable, "as answered", is_said=True)
-    return guess._replace(reason=seen) if guess.is_undecided else guess
 
 
 def drafted(column: Column, guess: Direction, decisions: DraftDecisions) -> DraftedFeature:

@@ -17,8 +17,8 @@ from ..unlabelled import LINE
 from .association import CONTRADICTING, STRONG, trend
 from .codes import RANGES_APART, ROUND, codes_of
 from .columns import Column, Mask, is_scalable
-from .directions import BETTER_WHEN, may_be_codes, meaning_of_column
 from .evidence import who_has_more
+from .mutable import BETTER_WHEN, may_be_codes, meaning_of_column
 from .names import AFFIRMED, AMOUNT_ASKED_FOR, DENIED, meaning_of, outcome_sign
 from .questions import DraftDecisions, DraftQuestion
 from .yaml_text import number_text, text

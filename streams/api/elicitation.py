@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ...agents.choices.questions import NO_ANSWER, Belief
 from ...schemas.events import NoRecourse, Option, Recourse, Value
-from ..engine.assessment import Assessment, Person, assess
+from ..engine.assessment import AssessedPerson, Assessment, assess
 from ..engine.questions.dialogue import Dialogue, NoPlanError
 from ..engine.state import CurrentModel
 from ..errors import UsageError
@@ -84,7 +84,7 @@ class Elicitation:
         """The dialogue with the person; None where they are approved, or no plan leads anywhere."""
         if not isinstance(self._answer, Recourse):
             return None
-        person = Person(Raw(msgspec.json.encode(features)), approved=False)
+        person = AssessedPerson(Raw(msgspec.json.encode(features)), approved=False)
         assessment = assess(program, self._model, {0: person})[0]
         assert isinstance(assessment, Assessment), "the person has been checked"
         try:

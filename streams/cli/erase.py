@@ -100,7 +100,7 @@ class FoundTrace(NamedTuple):
     left: bool
 
 
-class Found(NamedTuple):
+class FoundTraces(NamedTuple):
     """The traces, the number of those that should be gone, and of those in which something was not searched."""
 
     left: int
@@ -138,7 +138,7 @@ def verify(args: Sequence[str]) -> int:
     left = sum(trace.is_left(now_ms) for trace in traces)
     unsearched = sum(trace.is_unsearched for trace in traces)
     if settings.as_json:
-        print_json(Found(left, unsearched, [_found(trace, now_ms) for trace in traces]))
+        print_json(FoundTraces(left, unsearched, [_found(trace, now_ms) for trace in traces]))
     else:
         for trace in traces:
             who = ", ".join(f"#{number}" if number else "not searched" for number in trace.names)

@@ -24,7 +24,7 @@ from ..replay.considered import ConsideredOption, considered_options
 from ..replay.happenings import Happening
 from ..replay.journal_replay import ReplayedStep
 from ..settings.fields import Json
-from .display.explanation import Explanation, explain, in_lines, write_page
+from .display.explanation import ShownExplanation, explain, in_lines, write_page
 from .flags.output_paths import check_file
 from .flags.parsing import parse_settings
 from .process.application_history import ApplicationSettings, application_history, by_program
@@ -80,7 +80,7 @@ def run(args: Sequence[str]) -> int:
 
 def _explained(
     settings: ExplainSettings, program: str, happenings: list[Happening], missing: Sequence[str]
-) -> Explanation:
+) -> ShownExplanation:
     events = [happening.event for happening in happenings if not happening.refused and not happening.repeated]
     known = _Known(settings, program, events)
     considered, withheld = known.considered(), known.withheld()

@@ -89,7 +89,7 @@ class ImportSettings(NewModelSettings):
     )
 
 
-class CheckSettings(FlagSettings):
+class ModelCheckSettings(FlagSettings):
     """Settings of ``onward models check``."""
 
     manifest: CliPositionalArg[str] = Field(description="The new model's manifest: a path, or an fsspec address.")
@@ -164,7 +164,7 @@ def _stated(text: str) -> Stated:
 
 def check(args: Sequence[str]) -> int:
     """Print what a new model would mean for the open options; raise ``OnwardError`` where it breaks too many."""
-    options = parse_settings(CheckSettings, "onward models check", CHECK, args)
+    options = parse_settings(ModelCheckSettings, "onward models check", CHECK, args)
     checked = check_open_options(
         _address(options.manifest),
         options.spec,

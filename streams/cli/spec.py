@@ -41,7 +41,7 @@ from ..programs.spec_check import load_program_spec
 from ..review.report import PEOPLE
 from ..settings import FlagSettings
 from ..settings.fields import Csv, Metavar, Paths
-from .display.interview import Interview
+from .display.interview import DraftInterview
 from .display.read_progress import LineProgress
 from .display.reminders import remind, remind_of_effects, tell, unlimited
 from .display.words import counted
@@ -61,7 +61,7 @@ MOST_NAMED = 10
 """Of the features that nobody has decided."""
 
 
-class CheckSettings(FlagSettings):
+class SpecCheckSettings(FlagSettings):
     """Settings of ``onward spec check``."""
 
     specs: CliPositionalArg[Annotated[Paths, Metavar("FILE")]] = Field(min_length=1, description="Program spec (YAML).")
@@ -111,7 +111,7 @@ def run(args: Sequence[str]) -> int:
 
 
 def _check(args: Sequence[str]) -> int:
-    settings = parse_settings(CheckSettings, "onward spec check", "Explain every error of specs.", args)
+    settings = parse_settings(SpecCheckSettings, "onward spec check", "Explain every error of specs.", args)
     if settings.against is None:
         return check(settings.specs)
     return check(settings.specs, asks=False) or compare(settings.specs[0], settings.against)
@@ -119,7 +119,7 @@ def _check(args: Sequence[str]) -> int:
 
 def _draft(args: Sequence[str]) -> int:
     settings = parse_settings(DraftSettings, "onward spec draft", "Draft a program spec from a CSV.", args)
-    ask = Interview() if not settings.no_input and sys.stdin.isatty() and sys.stderr.isatty() else None
+    ask = DraftInterview() if not settings.no_input and sys.stdin.isatty() and sys.stderr.isatty() else None
     return draft(settings.csv, settings.label, settings.output, settings.answers, ask)
 
 

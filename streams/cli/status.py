@@ -22,7 +22,7 @@ from ..settings import BrokerSettings
 from ..settings.fields import Json
 from ..topics import Topics
 from .display.idle_workers import idle_workers
-from .display.status import JournalBegin, Status, TopicStatus, ahead, print_status
+from .display.status import InstallationStatus, JournalBegin, TopicStatus, ahead, print_status
 from .flags.parsing import parse_settings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(args: Sequence[str]) -> int:
     idle = idle_workers(workers, offsets, topics)
     positions = dict(_positions(offsets, topics, ledgers))
     owners = {at: worker.name for worker in workers for at in worker.partitions}
-    status = Status(
+    status = InstallationStatus(
         settings.group,
         any(span.committed is not None for span in offsets),
         [_status(span, topics, positions, owners) for span in offsets],

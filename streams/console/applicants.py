@@ -19,9 +19,9 @@ from msgspec import UNSET
 from yarl import URL
 
 from ...schemas.events import Answer
-from .cases import Case
+from .cases import ConsoleCase
 from .desk import Desk
-from .links import SESSION_SECONDS, Link
+from .links import SESSION_SECONDS, PageLink
 from .page_words import PageWords
 from .person import PersonPage, person_page
 from .programs import ConsoleProgram, accepted_languages
@@ -48,13 +48,13 @@ ONCE = re.compile(r"[A-Za-z0-9_-]{1,40}")
 class _Opened(NamedTuple):
     """The case of a session, in the language of its person, and their page."""
 
-    case: Case
+    case: ConsoleCase
     program: ConsoleProgram
     words: PageWords
     page: PersonPage
 
 
-class Applicants:
+class ApplicantPages:
     """The pages of the applicants of some programs, which browsers see at ``address`` where a proxy stands before."""
 
     def __init__(self, desk: Desk, address: URL | None = None) -> None:
@@ -171,14 +171,14 @@ class Applicants:
 
     # --- who is it? -------------------------------------------------------------------------------------------------
 
-    def _linked(self, request: web.Request) -> Link:
+    def _linked(self, request: web.Request) -> PageLink:
         """The link of an address; one 404 for each that does not work."""
         link = self._desk.links.read(request.match_info["token"])
         if link is None or self._desk.looks.is_revoked(link):
             raise web.HTTPNotFound
         return link
 
-    def _case_of(self, link: Link) -> Case:
+    def _case_of(self, link: PageLink) -> ConsoleCase:
         case = self._desk.cases.case(link.handle)
         if case is None or case.program not in self._desk.programs:
             raise web.HTTPNotFound
@@ -203,7 +203,7 @@ class Applicants:
             opened = self._opened(request)
         return opened
 
-    def _words(self, request: web.Request, case: Case | None = None) -> PageWords:
+    def _words(self, request: web.Request, case: ConsoleCase | None = None) -> PageWords:
         wanted = [request.query.get("lang", ""), request.cookies.get(LANGUAGE_COOKIE, "")]
         wanted += accepted_languages(request.headers.get("Accept-Language", ""))
         program = next(iter(self._desk.programs.values())) if case is None else self._desk.programs[case.program]
@@ -215,6 +215,6 @@ class Applicants:
         return html(self._desk.pages.plain(words, words.say(title), [words.say(text)]), status)
 
 
-def _applied_ms(case: Case) -> int:
+def _applied_ms(case: ConsoleCase) -> int:
     """When the latest application of the name was sent: its questions count anew."""
     return max((one.time_ms for one in case.happenings if one.kind == "application"), default=0)

@@ -44,7 +44,7 @@ class AnnouncedModel(NamedTuple):
     time_ms: int
 
 
-class Case(NamedTuple):
+class ConsoleCase(NamedTuple):
     """A case as it is looked up: its happenings by event time, its program's newest model, and its state in words."""
 
     handle: str
@@ -81,11 +81,11 @@ class Cases:
         """Close the file."""
         self._db.close()
 
-    def find(self, program: str, application: str) -> Case | None:
+    def find(self, program: str, application: str) -> ConsoleCase | None:
         """The case of a name; None where nothing is known of it."""
         return self.case(self._keys.handle(program, application))
 
-    def case(self, handle: str) -> Case | None:
+    def case(self, handle: str) -> ConsoleCase | None:
         """The case of a handle; None where nothing is known of it, or its person was erased."""
         with ledger_errors(self._path):
             row = self._db.execute("SELECT id, program, application FROM cases WHERE handle = ?", (handle,)).fetchone()
@@ -100,7 +100,7 @@ class Cases:
             for topic, partition, first, last in self._db.execute(REFUSED_TOGETHER, (case_id,)):
                 history.refuse(TopicPartition(topic, partition), first, last)
             happenings, model = history.happenings, self.model(program)
-        return Case(handle, program, application, happenings, model) if happenings else None
+        return ConsoleCase(handle, program, application, happenings, model) if happenings else None
 
     def _found(self, case_id: int, program: str) -> Iterator[FoundHappening]:
         rows = self._db.execute("SELECT * FROM happenings WHERE case_id = ?", (case_id,))

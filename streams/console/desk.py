@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...schemas.events import Answer, Outcome
 from ..replay.happenings import Happening
-from .cases import Case, Cases
+from .cases import Cases, ConsoleCase
 from .links import Links
 from .looks import Looks
 from .outbox import Outbox
@@ -44,13 +44,13 @@ class Desk:
         """The milliseconds since the epoch."""
         return int(self.now() * 1000)
 
-    def happenings(self, case: Case) -> list[Happening]:
+    def happenings(self, case: ConsoleCase) -> list[Happening]:
         """Those of a case, and what was sent from here that the journal does not show yet."""
         known = {happening.id for happening in case.happenings}
         sent = (happening for happening in self.outbox.pending(case.handle) if happening.id not in known)
         return [*case.happenings, *sent]
 
-    def keep(self, case: Case, event: Answer | Outcome, once: str, time_ms: int, *, who: str, what: str) -> None:
+    def keep(self, case: ConsoleCase, event: Answer | Outcome, once: str, time_ms: int, *, who: str, what: str) -> None:
         """Keep what somebody has sent, and note it; the same form, by its ``once``, counts once."""
         self.outbox.put(case.handle, event, event_id=f"console/{case.handle}/{once}", time_ms=time_ms)
         self.looks.note(case.handle, who, what)

@@ -31,7 +31,7 @@ LOOK_BACK_SECONDS = 3600.0
 """How much of the topics is looked through, at most, for what was sent before a kill."""
 
 
-class Follower:
+class TopicFollower:
     """Reads into a store until it is told to stop. ``fault`` says why it reads nothing just now.
 
     ``read_up_to_ms`` is when everything had been read last, by the clock of this machine; None before that.
@@ -89,7 +89,7 @@ def _in_words(error: Exception) -> str:
     return one_line(error) if isinstance(error, OnwardError) else f"unexpected {type(error).__name__}"
 
 
-class Sender:
+class OutboxSender:
     """Sends the forms of an outbox until it is told to stop; ``wake`` is set when there are new ones."""
 
     def __init__(self, options: KafkaOptions, topics: Topics, folder: Path) -> None:

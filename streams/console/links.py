@@ -22,7 +22,7 @@ DAY_SECONDS = 86_400
 SESSION_SECONDS = 7200
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A token that is good: the case's handle, and when it was made, in seconds since the epoch."""
 
     handle: str
@@ -41,25 +41,25 @@ class Links:
         """A token that opens the page of a case for so many days."""
         return self._links.dumps([handle, days])
 
-    def read(self, token: str) -> Link | None:
+    def read(self, token: str) -> PageLink | None:
         """What a token says; None where it is not good, or not any more."""
         found = self._links.read(token)
         if found is None:
             return None
         (handle, days), made = found
-        return Link(handle, made) if self._now() - made <= days * DAY_SECONDS else None
+        return PageLink(handle, made) if self._now() - made <= days * DAY_SECONDS else None
 
-    def session(self, link: Link) -> str:
+    def session(self, link: PageLink) -> str:
         """The value of the cookie that stands for a link for two hours."""
         return self._sessions.dumps([link.handle, link.made])
 
-    def in_session(self, cookie: str) -> Link | None:
+    def in_session(self, cookie: str) -> PageLink | None:
         """The link that a cookie stands for; None where it is not good, or not any more."""
         found = self._sessions.read(cookie)
         if found is None or self._now() - found[1] > SESSION_SECONDS:
             return None
         handle, made = found[0]
-        return Link(handle, made)
+        return PageLink(handle, made)
 
 
 class _Serializer:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..errors import LedgerError
 from ..ledger.file import connected, ledger_errors
 from .case_store import FILE
-from .links import Link
+from .links import PageLink
 
 NOTE_MS = 1000
 """How long a note waits for other writers of the file."""
@@ -67,7 +67,7 @@ class Looks:
         with ledger_errors(self._path):
             self._db.execute("INSERT OR REPLACE INTO revoked VALUES (?, ?)", (handle, int(self._now())))
 
-    def is_revoked(self, link: Link) -> bool:
+    def is_revoked(self, link: PageLink) -> bool:
         """Whether a link was taken back."""
         with ledger_errors(self._path):
             row = self._db.execute("SELECT before FROM revoked WHERE handle = ?", (link.handle,)).fetchone()

@@ -23,7 +23,7 @@ from ..errors import OnwardError
 from ..printed_json import json_text
 from ..replay.shown import shown_program
 from .applicants import ONCE
-from .cases import Case, QueuedCase
+from .cases import ConsoleCase, QueuedCase
 from .desk import Desk
 from .looks import Look
 from .person import person_page
@@ -33,7 +33,7 @@ from .standing import QUEUES, Queue
 from .story import HIDDEN, Pending, day, say, story, way_line
 from .web import form_of, html, make_site, see_other
 from .whatif import LimitError, Limits, read_limit, ways_within
-from .who import Gate, User
+from .who import SignInGate, User
 
 LINK_DAYS = 90
 TITLES: Final[Mapping[Queue, str]] = {
@@ -69,7 +69,7 @@ class Office:
     """
 
     def __init__(
-        self, desk: Desk, figures: Programmes, gate: Gate, read_up_to: Callable[[], str], people_at: URL
+        self, desk: Desk, figures: Programmes, gate: SignInGate, read_up_to: Callable[[], str], people_at: URL
     ) -> None:
         self._desk, self._figures, self._gate = desk, figures, gate
         self._read_up_to, self._people_at = read_up_to, people_at
@@ -208,7 +208,7 @@ class Office:
         return self._asked_what_if(user, case, limits, written, _result(answer, texts, _personal(program)))
 
     def _asked_what_if(
-        self, user: User, case: Case, limits: Limits, written: Mapping[str, str], result: Any = None
+        self, user: User, case: ConsoleCase, limits: Limits, written: Mapping[str, str], result: Any = None
     ) -> web.StreamResponse:
         program = self._desk.programs[case.program]
         texts, given = program.in_language([]).texts, _told_features(case)
@@ -275,7 +275,7 @@ class Office:
     def _shown(
         self,
         user: User,
-        case: Case,
+        case: ConsoleCase,
         *,
         error: str | None = None,
         link: str | None = None,
@@ -346,7 +346,7 @@ class Office:
             raise web.HTTPNotFound
         return user, program
 
-    async def _case(self, request: web.Request) -> tuple[User, Case]:
+    async def _case(self, request: web.Request) -> tuple[User, ConsoleCase]:
         """Who asks, and the case; one 404 where it is not theirs, or not there."""
         user = await self._gate.user(request)
         case = self._desk.cases.case(request.match_info["key"])
@@ -362,7 +362,7 @@ class Office:
         return web.Response(status=status, text=f"{ERRORS.get(status, 'This cannot be done.')}\n")
 
 
-def _told_features(case: Case) -> Mapping[str, Value | None]:
+def _told_features(case: ConsoleCase) -> Mapping[str, Value | None]:
     """What the person told in their latest application."""
     told = [one.event for one in case.happenings if isinstance(one.event, Application) and not one.refused]
     return told[-1].features if told else {}
@@ -390,7 +390,7 @@ def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts, hidden: 
     return {"title": "Within these limits", "ways": ways}
 
 
-def _recourse_of(case: Case) -> tuple[int, Recourse] | None:
+def _recourse_of(case: ConsoleCase) -> tuple[int, Recourse] | None:
     """The recourse of a case with its newest ways, and when it was first told; None where it has none."""
     told = [(one.time_ms, one.event) for one in case.happenings if isinstance(one.event, Recourse)]
     since = max((place for place, (_, event) in enumerate(told) if not event.is_revision), default=0)
@@ -401,12 +401,12 @@ def _recourse_of(case: Case) -> tuple[int, Recourse] | None:
     return time_ms, structs.replace(first, options=tuple(ways.values()), expires_at=told[-1][1].expires_at)
 
 
-def _is_closed(case: Case) -> bool:
+def _is_closed(case: ConsoleCase) -> bool:
     """Whether what came of the recourse has been counted."""
     return any(isinstance(one.event, Reward) and one.event.fate in CLOSED for one in case.happenings)
 
 
-def _ids(case: Case) -> set[str]:
+def _ids(case: ConsoleCase) -> set[str]:
     """The ways that a case was told."""
     return {option.id for one in case.happenings if isinstance(one.event, Recourse) for option in one.event.options}
 
@@ -429,7 +429,7 @@ def _event_time(on: str, now_ms: int, told_ms: int, recourse: Recourse) -> tuple
     return at_ms, None
 
 
-def _pending(case: Case) -> Pending | None:
+def _pending(case: ConsoleCase) -> Pending | None:
     state = case.state
     answer = _recourse_of(case)
     if not state.startswith("waits for an outcome") or answer is None:
@@ -440,7 +440,10 @@ def _pending(case: Case) -> Pending | None:
 
 
 def _features(
-    case: Case, program: ConsoleProgram, in_words: Callable[[str, Value], tuple[str, str]], hidden: Container[str]
+    case: ConsoleCase,
+    program: ConsoleProgram,
+    in_words: Callable[[str, Value], tuple[str, str]],
+    hidden: Container[str],
 ) -> Iterator[tuple[str, str, bool]]:
     """What the person told, feature by feature: name, value, and whether it is hidden."""
     given = _told_features(case)

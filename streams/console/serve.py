@@ -18,11 +18,11 @@ from ..kafka.options import KafkaOptions
 from ..topics import Topics
 from ..worker.state_lock import lock_state
 from ..worker.web import serve
-from .applicants import Applicants
+from .applicants import ApplicantPages
 from .case_store import CaseStore
 from .cases import Cases
 from .desk import Desk
-from .follower import Follower, Sender
+from .follower import OutboxSender, TopicFollower
 from .handles import keys_of
 from .links import Links
 from .looks import Looks
@@ -34,7 +34,7 @@ from .programmes import Programmes
 from .programs import ConsoleProgram
 from .story import minute
 from .upkeep import Backup, Upkeep
-from .who import Gate
+from .who import SignInGate
 
 log = logging.getLogger(__name__)
 _nothing = logging.getLogger(f"{__name__}.requests")
@@ -58,7 +58,7 @@ async def serve_console(
     state_dir: Path,
     programs: Mapping[str, ConsoleProgram],
     sites: Sites,
-    gate: Gate,
+    gate: SignInGate,
     *,
     is_simulated: bool = False,
     backup: Backup | None = None,
@@ -88,11 +88,11 @@ async def serve_console(
         cases = stack.enter_context(closing(Cases(state_dir, keys)))
         outbox = stack.enter_context(closing(Outbox(state_dir, topics)))
         looks = stack.enter_context(closing(Looks(state_dir)))
-        follower, sender = Follower(options, topics, store), Sender(options, topics, state_dir)
+        follower, sender = TopicFollower(options, topics, store), OutboxSender(options, topics, state_dir)
         pages = Pages(is_simulated=is_simulated)
         desk = Desk(cases, outbox, Links(keys), looks, programs, pages, sender.wake.set)
         metrics = ConsoleMetrics(lambda: follower.read_up_to_ms, outbox.waiting)
-        applicants = metrics.counted(Applicants(desk, sites.address).site(), "applicants")
+        applicants = metrics.counted(ApplicantPages(desk, sites.address).site(), "applicants")
         port = await stack.enter_async_context(serve(applicants, sites.host, sites.port, "--port", _nothing))
         people_at = sites.address or URL.build(scheme="http", host=sites.host, port=port)
         office = Office(desk, Programmes(state_dir), gate, lambda: _read_up_to(follower), people_at).site()
@@ -111,7 +111,7 @@ async def serve_console(
 class _threads:
     """The threads that read, send and look after the file, while the context lasts."""
 
-    def __init__(self, follower: Follower, sender: Sender, upkeep: Upkeep) -> None:
+    def __init__(self, follower: TopicFollower, sender: OutboxSender, upkeep: Upkeep) -> None:
         self._ended, self._sender = threading.Event(), sender
         parts: dict[str, Callable[[threading.Event], None]] = {
             "follower": follower.run,
@@ -131,11 +131,11 @@ class _threads:
             await asyncio.to_thread(thread.join)
 
 
-def _read_up_to(follower: Follower) -> str:
+def _read_up_to(follower: TopicFollower) -> str:
     return "nothing yet" if follower.read_up_to_ms is None else minute(follower.read_up_to_ms)
 
 
-def _add_health(office: web.Application, follower: Follower) -> None:
+def _add_health(office: web.Application, follower: TopicFollower) -> None:
     async def health(_: web.Request) -> web.Response:
         if follower.fault is None:
             return web.Response(text="ok\n")

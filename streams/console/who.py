@@ -38,7 +38,7 @@ class User(NamedTuple):
         return bool({f"{role}:{program}", f"{role}:*"} & self.roles)
 
 
-class Gate(Protocol):
+class SignInGate(Protocol):
     """Says who sends a request; raises ``HTTPUnauthorized`` where that is not known."""
 
     async def user(self, request: web.Request) -> User:

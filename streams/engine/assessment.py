@@ -37,7 +37,7 @@ Key = TypeVar("Key")
 Assessed = Mapping[JournalPosition, "Assessment | Problem"]
 
 
-class Person(Struct, frozen=True, gc=False):
+class AssessedPerson(Struct, frozen=True, gc=False):
     """A person to assess: the JSON of their features, and the decision; None where the program's model decides."""
 
     features: bytes | Raw
@@ -124,7 +124,7 @@ class SelectedOption(Struct, frozen=True, gc=False):
 
 
 def assess(
-    program: Program, model: CurrentModel, people: Mapping[Key, Person], predict: Predict | None = None
+    program: Program, model: CurrentModel, people: Mapping[Key, AssessedPerson], predict: Predict | None = None
 ) -> Mapping[Key, Assessment | Problem]:
     """Assess people under a model; the keys, such as journal positions, are the caller's.
 

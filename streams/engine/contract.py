@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ..journal.entries import CaseKey, Entry, case_key
 from ..programs.program import Program
-from .assessment import Person
+from .assessment import AssessedPerson
 from .cases import Case, timer_of
 from .fold import Fold
 from .portion import Footprint
@@ -31,7 +31,7 @@ class Handler(ABC):
         if entry.kind.about == "case":
             footprint.may_touch_case(entry.key)
 
-    def person(self, entry: Entry, fold: Fold) -> Person | None:
+    def person(self, entry: Entry, fold: Fold) -> AssessedPerson | None:
         """The person to assess for this entry; None when there is none, or their features are not known yet."""
         return None
 

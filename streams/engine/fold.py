@@ -17,7 +17,7 @@ from ..journal.dead_letters import dead_letter_of_event
 from ..journal.entries import CaseKey, Entry, JournalPosition
 from ..outputs.emission import Emission, encode_event
 from ..programs.program import Program
-from .assessment import Assessment, Person, SelectedOption
+from .assessment import AssessedPerson, Assessment, SelectedOption
 from .cases import CASE_TIMERS, WAITS, Case, is_about, processed_event, timer_of
 from .portion import LedgerView, PortionChanges
 from .program_state import ProgramState, Rows, RowTable
@@ -47,7 +47,7 @@ class TimerKind(Protocol):
 class ComputedAhead(Protocol):
     """Assessments and selections that were computed ahead for a segment (``selection.LookAhead``)."""
 
-    def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
+    def assessment(self, program: Program, position: JournalPosition, person: AssessedPerson) -> Assessment | Problem:
         """The assessment of the person at this position."""
         ...
 

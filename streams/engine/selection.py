@@ -19,7 +19,7 @@ from ...agents.options import OptionBatch
 from ...schemas.encoding import Problem
 from ..journal.entries import Entry, JournalPosition, shard_of
 from ..programs.program import Program
-from .assessment import Assessed, Assessment, Person, SelectedOption, assess
+from .assessment import Assessed, AssessedPerson, Assessment, SelectedOption, assess
 from .help_intervals import with_intervals
 from .picks.population import under_learned_preferences, with_learned_costs
 from .shards import Shard
@@ -51,7 +51,9 @@ class LookAhead:
         The entries that may reject a person, each with the person.
     """
 
-    def __init__(self, state: PartitionState, timers: TimerQueue, people: Sequence[tuple[Entry, Person]]) -> None:
+    def __init__(
+        self, state: PartitionState, timers: TimerQueue, people: Sequence[tuple[Entry, AssessedPerson]]
+    ) -> None:
         self._state = state
         self._timers = timers
         self._people = {entry.position: person for entry, person in people}
@@ -83,7 +85,7 @@ class LookAhead:
 
     # --- folding ----------------------------------------------------------------------------------------------------
 
-    def assessment(self, program: Program, position: JournalPosition, person: Person) -> Assessment | Problem:
+    def assessment(self, program: Program, position: JournalPosition, person: AssessedPerson) -> Assessment | Problem:
         """The assessment of the person at this position."""
         planned = self._people.get(position)
         # A name that was forgotten and used again has another person's features.
@@ -114,7 +116,7 @@ class LookAhead:
         assert not self._selected, f"{len(self._selected)} steps were taken for people who were not answered"
 
 
-def _same(one: Person, other: Person) -> bool:
+def _same(one: AssessedPerson, other: AssessedPerson) -> bool:
     same_features = one.features is other.features or bytes(one.features) == bytes(other.features)
     return same_features and one.approved == other.approved
 
@@ -129,8 +131,8 @@ def step_generator(program: Program, shard: int, step: int, use: tuple[int, ...]
     return np.random.Generator(np.random.Philox(seed).jumped(step))
 
 
-def _assess_all(state: PartitionState, people: Sequence[tuple[Entry, Person]]) -> Assessed:
-    by_program: dict[str, dict[JournalPosition, Person]] = {}
+def _assess_all(state: PartitionState, people: Sequence[tuple[Entry, AssessedPerson]]) -> Assessed:
+    by_program: dict[str, dict[JournalPosition, AssessedPerson]] = {}
     for entry, person in people:
         by_program.setdefault(entry.key.program, {})[entry.position] = person
     assessed: dict[JournalPosition, Assessment | Problem] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UnsetType
 
 from ...agents import candidates, goals
-from ...agents.goals import Goal, Threshold
+from ...agents.goals import Goal, ThresholdGoal
 from ...schemas.spec import ProgramSpec
 from .limited_places import closes_rounds
 from .promised import has_own_score
@@ -50,7 +50,7 @@ def goal_of(spec: ProgramSpec, margin: float) -> Goal:
     """The score that options must reach; in a program with rounds the threshold, before the first one is closed."""
     threshold, policy = spec.model.threshold, spec.policy
     if closes_rounds(spec):
-        return Threshold(threshold, margin)
+        return ThresholdGoal(threshold, margin)
     return goals.registry[policy.goal](threshold, margin, **policy.goal_parameters)
 
 

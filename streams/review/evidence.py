@@ -21,7 +21,7 @@ FEWEST = 5
 """Options, or people, of whom a share says something."""
 
 
-class ToldChange(NamedTuple):
+class ReviewedChange(NamedTuple):
     """One change of an option that a person would be told."""
 
     person: str
@@ -83,12 +83,12 @@ class Evidence:
         ]
 
     @cached_property
-    def changes(self) -> Mapping[str, Sequence[ToldChange]]:
+    def changes(self) -> Mapping[str, Sequence[ReviewedChange]]:
         """The changes that people would be told, by feature, in the spec's order."""
-        by_feature: dict[str, list[ToldChange]] = {feature.name: [] for feature in self.spec.features}
+        by_feature: dict[str, list[ReviewedChange]] = {feature.name: [] for feature in self.spec.features}
         for person, option in self.told_options:
             for change in option.changes:
-                by_feature[change.feature].append(ToldChange(person, option, change))
+                by_feature[change.feature].append(ReviewedChange(person, option, change))
         return {name: changes for name, changes in by_feature.items() if changes}
 
     @cached_property

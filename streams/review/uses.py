@@ -13,7 +13,7 @@ from ...schemas.events import NoRecourse, Option, Recourse
 from ...schemas.spec import Feature
 from ...schemas.words.languages import ENGLISH, first_language
 from ...schemas.words.texts import LanguageTexts, Texts, guessed
-from .evidence import Evidence, ToldChange
+from .evidence import Evidence, ReviewedChange
 from .report import Example, FeatureUse
 
 EXAMPLES = 3
@@ -35,7 +35,7 @@ def uses(evidence: Evidence) -> Iterator[FeatureUse]:
         yield _use(features[name], changes, ways[name])
 
 
-def _use(feature: Feature, changes: Sequence[ToldChange], only: int) -> FeatureUse:
+def _use(feature: Feature, changes: Sequence[ReviewedChange], only: int) -> FeatureUse:
     told = len({change.person for change in changes})
     if feature.type == "categorical":
         moves = Counter((change.change.current, change.change.target) for change in changes)

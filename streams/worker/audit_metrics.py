@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...schemas.not_given import NOT_GIVEN_GROUP
-from ..engine.observations import AUDITED, OBSERVATIONS
+from ..engine.metrics import AUDITED, OBSERVATIONS
 from ..metrics import Metrics
 from ..programs.program import Program
 

@@ -130,5 +130,5 @@ class ProcessorMetrics:
 
 def _observed(metrics: Mapping[str, M], name: str) -> M:
     if name not in metrics:
-        raise LookupError(f"{name!r} is observed: declare it in OBSERVATIONS of streams/engine/observations.py")
+        raise LookupError(f"{name!r} is observed: declare it in OBSERVATIONS of streams/engine/metrics.py")
     return metrics[name]

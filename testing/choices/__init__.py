@@ -8,12 +8,12 @@ from typing import Any
 from ...agents.choices import Choice
 from ..laws import Contract, name_of
 from .construction import CONSTRUCTION
-from .learners import Learners as Learners
+from .learners import FreshLearners as FreshLearners
 from .picks import PICKS
 from .rewards import REWARD_LAWS
 from .state import STATE
 
-CHOICE: Contract[Learners] = Contract(CONSTRUCTION, PICKS, REWARD_LAWS, STATE)
+CHOICE: Contract[FreshLearners] = Contract(CONSTRUCTION, PICKS, REWARD_LAWS, STATE)
 """The laws of every choice."""
 
 
@@ -25,4 +25,4 @@ def check_choice(
     ``artefacts`` are examples of what the choice ``needs`` beside what programs give, which are its ``features``.
     ``seeds`` are those of every law, by default as many as it needs.
     """
-    CHOICE.hold(name_of(kind, Choice), Learners(kind, artefacts or {}), seeds)
+    CHOICE.hold(name_of(kind, Choice), FreshLearners(kind, artefacts or {}), seeds)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ..laws import Contract, refuses, require
-from .learners import Learners, grid
+from .learners import FreshLearners, grid
 
-CONSTRUCTION: Contract[Learners] = Contract()
+CONSTRUCTION: Contract[FreshLearners] = Contract()
 
 
 @CONSTRUCTION.law()
-def parameters_are_checked(learners: Learners) -> None:
+def parameters_are_checked(learners: FreshLearners) -> None:
     """The defaults are taken, and ``ValueError`` is raised for an unknown parameter and one that is not a number."""
     kind = learners.kind
     kind(grid(3), 2, **{name: parameter.default for name, parameter in kind.parameters().items()})
@@ -23,7 +23,7 @@ def parameters_are_checked(learners: Learners) -> None:
 
 
 @CONSTRUCTION.law()
-def sizes_are_checked(learners: Learners) -> None:
+def sizes_are_checked(learners: FreshLearners) -> None:
     """``ValueError`` is raised for points that are no rows, and for a window below 1."""
     for shape, window in (((3,), 2), ((3, 2), 0)):
         with refuses(f"points of the shape {shape} with a window of {window}", "give"):
@@ -31,7 +31,7 @@ def sizes_are_checked(learners: Learners) -> None:
 
 
 @CONSTRUCTION.law()
-def takes_exactly_the_artefacts_that_it_needs(learners: Learners) -> None:
+def takes_exactly_the_artefacts_that_it_needs(learners: FreshLearners) -> None:
     """``equip`` takes what ``needs`` names and nothing else."""
     with refuses("an artefact that it does not need", "needs"):
         learners.kind(grid(3), 2).equip(**dict.fromkeys({*learners.kind.needs, "another"}))

@@ -11,7 +11,7 @@ import numpy as np
 from ...agents.arrays import Array
 from ...agents.choices import Choice
 from ..laws import require, same_arrays
-from .scripts import Life, Step
+from .scripts import Life, ScriptStep
 
 SMALL = {"memory": 8.0, "trees": 5.0}
 """Parameters, where a choice has them, with which a few steps reach its limits."""
@@ -21,7 +21,7 @@ GIVEN = {"features": 3}
 
 
 @dataclass(frozen=True)
-class Learners:
+class FreshLearners:
     """A choice, and the artefacts that it needs beside those of programs."""
 
     kind: type[Choice]
@@ -57,9 +57,9 @@ def apart(candidates: int) -> Array:
     return np.eye(candidates)
 
 
-def everything(candidates: int, columns: int = 2, execution: float = 0.9) -> Step:
+def everything(candidates: int, columns: int = 2, execution: float = 0.9) -> ScriptStep:
     """Somebody who has every arm as an option."""
-    return Step(np.full(columns, 0.3), np.arange(candidates), np.full(candidates, execution))
+    return ScriptStep(np.full(columns, 0.3), np.arange(candidates), np.full(candidates, execution))
 
 
 def require_same_lives(one: Life, other: Life, what: str) -> None:

@@ -14,10 +14,10 @@ from ...agents.costs import registry as costs
 from ...agents.objective import Objective
 from ...agents.options import Options
 from ..laws import Contract, require
-from .learners import Learners, apart, everything, grid, require_same_lives, state_difference
-from .scripts import MANY, Life, Step, batch_of, drawn, generator_of
+from .learners import FreshLearners, apart, everything, grid, require_same_lives, state_difference
+from .scripts import MANY, Life, ScriptStep, batch_of, drawn, generator_of
 
-PICKS: Contract[Learners] = Contract()
+PICKS: Contract[FreshLearners] = Contract()
 
 GENERATORS = 200
 STANDARD_ERRORS = 4.5
@@ -25,7 +25,7 @@ STANDARD_ERRORS = 4.5
 
 
 @PICKS.law(draws=30)
-def the_same_calls_give_the_same_picks_and_state(learners: Learners, seed: int) -> None:
+def the_same_calls_give_the_same_picks_and_state(learners: FreshLearners, seed: int) -> None:
     """A choice is deterministic: random numbers come from the generator that is passed in."""
     script = drawn(seed, strays=False)
     one, other = (Life(learners.small(script.points)).live(script.lines) for _ in range(2))
@@ -33,7 +33,7 @@ def the_same_calls_give_the_same_picks_and_state(learners: Learners, seed: int) 
 
 
 @PICKS.law(draws=30)
-def picks_a_feasible_arm_whenever_there_is_one(learners: Learners, seed: int) -> None:
+def picks_a_feasible_arm_whenever_there_is_one(learners: FreshLearners, seed: int) -> None:
     """A pick is one of the person's options, its probabilities lie in [0, 1], and who has an option gets a pick."""
     script = drawn(seed, strays=False)
     life = Life(learners.small(script.points)).live(script.lines)
@@ -49,7 +49,7 @@ def picks_a_feasible_arm_whenever_there_is_one(learners: Learners, seed: int) ->
 
 
 @PICKS.law(draws=6)
-def the_propensity_is_how_often_a_pick_is_made(learners: Learners, seed: int) -> None:
+def the_propensity_is_how_often_a_pick_is_made(learners: FreshLearners, seed: int) -> None:
     """Of the generators a share p makes a pick with the propensity p, after the same ``begin``.
 
     Evaluations divide by it.
@@ -76,7 +76,7 @@ def the_propensity_is_how_often_a_pick_is_made(learners: Learners, seed: int) ->
 
 
 @PICKS.law(draws=30)
-def picks_the_only_option(learners: Learners, seed: int) -> None:
+def picks_the_only_option(learners: FreshLearners, seed: int) -> None:
     """The only option is picked for certain: its propensity is 1."""
     script = drawn(seed, fewest=1, most=1)
     for pick in Life(learners.small(script.points)).live(script.lines).picks:
@@ -84,7 +84,7 @@ def picks_the_only_option(learners: Learners, seed: int) -> None:
 
 
 @PICKS.law()
-def picks_nothing_without_arms(learners: Learners) -> None:
+def picks_nothing_without_arms(learners: FreshLearners) -> None:
     """Without arms there is no pick, and the state can be restored."""
     life = Life(learners.small(np.empty((0, 2)))).live([everything(0)] * 3)
     require(life.picks == [None] * 3, f"the picks without arms are {life.picks}")
@@ -94,7 +94,7 @@ def picks_nothing_without_arms(learners: Learners) -> None:
 
 
 @PICKS.law()
-def finds_the_best_arm(learners: Learners) -> None:
+def finds_the_best_arm(learners: FreshLearners) -> None:
     """Where only one of four arms is ever rewarded, a choice that ``learns`` picks it mostly, and no other does."""
     share = learners.rewarded(300).share_of(3, since=200)
     says = f"`learns` is {learners.kind.learns}"
@@ -102,12 +102,12 @@ def finds_the_best_arm(learners: Learners) -> None:
 
 
 @PICKS.law()
-def estimates_outlast_absence(learners: Learners) -> None:
+def estimates_outlast_absence(learners: FreshLearners) -> None:
     """What was learned of an arm is still known after people who did not have it as an option."""
     life, whole = learners.rewarded(300), everything(4, columns=4)
     before = len(life.picks)
     for count in (3, 2, 1, 0, 1, 2, 3) * 3:
-        life.take(Step(whole.person, whole.feasible[:count], whole.execution[:count]))
+        life.take(ScriptStep(whole.person, whole.feasible[:count], whole.execution[:count]))
     absent = life.picks[before:]
     require(all(pick is None or pick.arm != 3 for pick in absent), "it picks arm 3, which is no option")
     back = [life.take(whole) for _ in range(20)]
@@ -116,7 +116,7 @@ def estimates_outlast_absence(learners: Learners) -> None:
 
 
 @PICKS.law(draws=30)
-def a_batch_gives_the_picks_of_single_steps(learners: Learners, seed: int) -> None:
+def a_batch_gives_the_picks_of_single_steps(learners: FreshLearners, seed: int) -> None:
     """``select_batch`` gives each person the pick that they get alone, and leaves the same state."""
     script = drawn(seed)
     single = Life(learners.small(script.points)).live(script.steps)
@@ -130,7 +130,7 @@ def a_batch_gives_the_picks_of_single_steps(learners: Learners, seed: int) -> No
 
 
 @PICKS.law(draws=30)
-def a_batch_gives_several_options_as_single_steps_do(learners: Learners, seed: int) -> None:
+def a_batch_gives_several_options_as_single_steps_do(learners: FreshLearners, seed: int) -> None:
     """Where several options are picked, a batch gives everybody those that they get alone."""
     script, most = drawn(seed), 2 + seed % 3
     batch = batch_of(script.steps, script.points)
@@ -144,7 +144,7 @@ def a_batch_gives_several_options_as_single_steps_do(learners: Learners, seed: i
 
 
 @PICKS.law(draws=30)
-def several_options_are_different_and_begin_with_the_only_one(learners: Learners, seed: int) -> None:
+def several_options_are_different_and_begin_with_the_only_one(learners: FreshLearners, seed: int) -> None:
     """Several options are different arms, as many as asked for or there are, and the first is the single pick."""
     script = drawn(seed)
     life = Life(learners.small(script.points))
@@ -161,7 +161,7 @@ def several_options_are_different_and_begin_with_the_only_one(learners: Learners
 
 
 @PICKS.law(draws=30)
-def the_last_way_does_without_what_all_others_need(learners: Learners, seed: int) -> None:
+def the_last_way_does_without_what_all_others_need(learners: FreshLearners, seed: int) -> None:
     """For a second way the last option changes no feature that all others change, where there is such an option."""
     script, most = drawn(seed), 2 + seed % 3
     choice = learners.small(script.points)
@@ -182,7 +182,7 @@ def the_last_way_does_without_what_all_others_need(learners: Learners, seed: int
 
 
 @PICKS.law()
-def a_second_way_has_the_last_place_where_costs_are_sampled(learners: Learners) -> None:
+def a_second_way_has_the_last_place_where_costs_are_sampled(learners: FreshLearners) -> None:
     """The same where costs are sampled, for a choice that takes them."""
     if not learners.kind.takes_samples():
         return
@@ -199,7 +199,7 @@ def a_second_way_has_the_last_place_where_costs_are_sampled(learners: Learners) 
 
 
 @PICKS.law()
-def forgets_the_options_that_were_not_taken_up(learners: Learners) -> None:
+def forgets_the_options_that_were_not_taken_up(learners: FreshLearners) -> None:
     """Of two options only the second is ever rewarded, and the first is taken back: a choice that learns prefers it."""
     kind, choice = learners.kind, learners.fresh(apart(4))
     for step in range(200):
@@ -218,7 +218,7 @@ def forgets_the_options_that_were_not_taken_up(learners: Learners) -> None:
 
 
 @PICKS.law(draws=30)
-def looks_at_targets_and_not_at_the_points_of_arms(learners: Learners, seed: int) -> None:
+def looks_at_targets_and_not_at_the_points_of_arms(learners: FreshLearners, seed: int) -> None:
     """Arms with other points and the same targets give the same picks: a choice reads ``options.targets`` alone.
 
     The shift of the points and its distances are exact.
@@ -245,7 +245,7 @@ def looks_at_targets_and_not_at_the_points_of_arms(learners: Learners, seed: int
 
 
 @PICKS.law(draws=4)
-def tries_another_arm_when_successes_end(learners: Learners, seed: int) -> None:
+def tries_another_arm_when_successes_end(learners: FreshLearners, seed: int) -> None:
     """After a success, or none, and then no more, a choice that learns goes on to other arms."""
     kind, successes, candidates = learners.kind, seed % 2, (5, MANY[0])[seed // 2 % 2]
     life = Life(learners.small(grid(candidates)))

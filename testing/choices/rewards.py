@@ -6,16 +6,16 @@ import numpy as np
 
 from ...agents.choices import Pull
 from ..laws import Contract, refuses, require
-from .learners import Learners, apart, everything, grid, state_difference
-from .scripts import Life, Step, drawn
+from .learners import FreshLearners, apart, everything, grid, state_difference
+from .scripts import Life, ScriptStep, drawn
 
 REWARDS = (0.0, 0.5, 1.0)
 
-REWARD_LAWS: Contract[Learners] = Contract()
+REWARD_LAWS: Contract[FreshLearners] = Contract()
 
 
 @REWARD_LAWS.law(draws=30)
-def the_order_of_rewards_does_not_matter(learners: Learners, seed: int) -> None:
+def the_order_of_rewards_does_not_matter(learners: FreshLearners, seed: int) -> None:
     """The same rewards in another order give the same state, but for rounding."""
     script, most = drawn(seed, fewest=1), 1 + seed % 3
     one, other = (Life(learners.small(script.points), most).live(script.steps) for _ in range(2))
@@ -31,7 +31,7 @@ def the_order_of_rewards_does_not_matter(learners: Learners, seed: int) -> None:
 
 
 @REWARD_LAWS.law()
-def a_reward_changes_those_that_learn_only(learners: Learners) -> None:
+def a_reward_changes_those_that_learn_only(learners: FreshLearners) -> None:
     """A reward of 1 changes the state of a choice that ``learns``, and of no other."""
     life = Life(learners.fresh(grid(4))).live([everything(4)] * 40)
     before = learners.fresh(grid(4))
@@ -42,7 +42,7 @@ def a_reward_changes_those_that_learn_only(learners: Learners) -> None:
 
 
 @REWARD_LAWS.law(draws=30)
-def a_reward_of_zero_changes_nothing_where_it_is_ignored(learners: Learners, seed: int) -> None:
+def a_reward_of_zero_changes_nothing_where_it_is_ignored(learners: FreshLearners, seed: int) -> None:
     """A choice with ``ignores_zero_reward`` has the same state after a reward of 0."""
     script = drawn(seed, strays=False)
     life, before = Life(learners.small(script.points)).live(script.lines), learners.small(script.points)
@@ -54,7 +54,7 @@ def a_reward_of_zero_changes_nothing_where_it_is_ignored(learners: Learners, see
 
 
 @REWARD_LAWS.law()
-def a_reward_of_zero_is_learned_where_it_is_not_ignored(learners: Learners) -> None:
+def a_reward_of_zero_is_learned_where_it_is_not_ignored(learners: FreshLearners) -> None:
     """A choice without ``ignores_zero_reward`` learns from a reward of 0, and one that learns nothing ignores it."""
     life, before = Life(learners.small(grid(4))).live([everything(4)] * 5), learners.small(grid(4))
     before.restore(life.choice.state())
@@ -67,7 +67,7 @@ def a_reward_of_zero_is_learned_where_it_is_not_ignored(learners: Learners) -> N
 
 
 @REWARD_LAWS.law()
-def rewards_after_the_window_are_learned(learners: Learners) -> None:
+def rewards_after_the_window_are_learned(learners: FreshLearners) -> None:
     """With a window of event time rewards come later than ``window`` steps, here after twenty instead of three."""
     life = Life(learners.fresh(apart(4)))
     for _ in range(400):
@@ -81,7 +81,7 @@ def rewards_after_the_window_are_learned(learners: Learners) -> None:
 
 
 @REWARD_LAWS.law()
-def a_reward_of_an_unknown_step_counts_once_at_most(learners: Learners) -> None:
+def a_reward_of_an_unknown_step_counts_once_at_most(learners: FreshLearners) -> None:
     """After one reward of a step that was never taken the learner still picks the best arm.
 
     One that keeps a list of pulls, in an array ``pairs``, ignores the call.
@@ -98,7 +98,7 @@ def a_reward_of_an_unknown_step_counts_once_at_most(learners: Learners) -> None:
 
 
 @REWARD_LAWS.law(draws=2)
-def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: Learners, seed: int) -> None:
+def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: FreshLearners, seed: int) -> None:
     """A reward or ``retract`` of a pull that was taken back or never made leaves a finite state, and picks go on."""
     life, retract = Life(learners.small(grid(4))).live([everything(4)] * 30), seed % 2 == 1
     old, retracted = life.waiting[0], life.waiting[-1]
@@ -111,13 +111,13 @@ def a_call_for_a_retracted_or_unknown_step_does_no_harm(learners: Learners, seed
 
 
 @REWARD_LAWS.law(draws=30)
-def a_pull_taken_back_is_undone(learners: Learners, seed: int) -> None:
+def a_pull_taken_back_is_undone(learners: FreshLearners, seed: int) -> None:
     """After ``retract`` the arrays of ``per_arm`` are as if the person had had no options."""
     script = drawn(seed, fewest=1, strays=False)
     life, nobody = (Life(learners.small(script.points)) for _ in range(2))
     for pull in life.live(script.steps).waiting:
         life.choice.retract(pull)
-    nobody.live([Step(step.person, step.feasible[:0], step.execution[:0]) for step in script.steps])
+    nobody.live([ScriptStep(step.person, step.feasible[:0], step.execution[:0]) for step in script.steps])
     states = life.choice.state(), nobody.choice.state()
     for name in learners.kind.per_arm:
         close = np.allclose(states[0][name], states[1][name], rtol=1e-9, atol=1e-12)
@@ -125,7 +125,7 @@ def a_pull_taken_back_is_undone(learners: Learners, seed: int) -> None:
 
 
 @REWARD_LAWS.law(draws=30)
-def learners_tell_each_other_what_one_would_have_learned(learners: Learners, seed: int) -> None:
+def learners_tell_each_other_what_one_would_have_learned(learners: FreshLearners, seed: int) -> None:
     """Several learners that ``add`` each other's arrays of ``additive`` have the state of one that had all rewards.
 
     A choice without ``additive`` refuses every sum.

@@ -25,7 +25,7 @@ LONGEST = 25
 
 
 @dataclass(frozen=True)
-class Step:
+class ScriptStep:
     """A person, the arms that they have as options, and the execution probability of each."""
 
     person: Array
@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Reward:
+class PullReward:
     """The reward of the pull ``back`` pulls ago; of none when there were fewer."""
 
     back: int
@@ -60,7 +60,7 @@ class Stray:
     retract: bool
 
 
-Line = Step | Reward | Unseen | Stray
+Line = ScriptStep | PullReward | Unseen | Stray
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,14 @@ class Script:
     lines: list[Line]
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[ScriptStep]:
         """The steps alone."""
-        return [line for line in self.lines if isinstance(line, Step)]
+        return [line for line in self.lines if isinstance(line, ScriptStep)]
 
 
-NEWS = [Reward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(map(Unseen, range(1, 13)))
+NEWS = [PullReward(back, reward) for back in range(1, 13) for reward in (0.0, 0.5, 1.0)] + list(
+    map(Unseen, range(1, 13))
+)
 STRAYS = [Stray(step, retract) for step in (0, 1, 10**6) for retract in (False, True)] * 2
 
 
@@ -92,15 +94,15 @@ def drawn(seed: int, fewest: int = 0, most: int = MANY[1], *, strays: bool = Tru
     return Script(points, [any_step(random, *points.shape) if line is None else line for line in plan])
 
 
-def any_step(random: np.random.Generator, candidates: int, columns: int) -> Step:
+def any_step(random: np.random.Generator, candidates: int, columns: int) -> ScriptStep:
     """A person with some, all or none of the options."""
     feasible = np.flatnonzero(random.random(candidates) < random.choice([0.1, 0.5, 0.9, 1.0]))
     usual, extreme = random.random(len(feasible)), random.choice(EXTREMES, len(feasible))
     execution = np.where(random.random(len(feasible)) < 0.5, usual, extreme)
-    return Step(random.choice(CELLS, columns), feasible, execution)
+    return ScriptStep(random.choice(CELLS, columns), feasible, execution)
 
 
-def batch_of(steps: Sequence[Step], points: Array) -> OptionBatch:
+def batch_of(steps: Sequence[ScriptStep], points: Array) -> OptionBatch:
     """The people of some steps at once."""
     ends = np.cumsum([0, *(len(step.feasible) for step in steps)])
     people = np.array([step.person for step in steps]).reshape(len(steps), points.shape[1])
@@ -122,9 +124,9 @@ class Life:
         """Play the lines."""
         for line in lines:
             match line:
-                case Step():
+                case ScriptStep():
                     self.take(line)
-                case Reward(back, reward) if back <= len(self.waiting):
+                case PullReward(back, reward) if back <= len(self.waiting):
                     self.choice.update(self.waiting.pop(-back), reward)
                 case Unseen(back) if back <= len(self.waiting):
                     self.choice.retract(self.waiting.pop(-back))
@@ -134,7 +136,7 @@ class Life:
                     self.choice.retract(pull) if retract else self.choice.update(pull, 1.0)
         return self
 
-    def take(self, line: Step) -> Pick | None:
+    def take(self, line: ScriptStep) -> Pick | None:
         """Take a step; return the first pick."""
         step = len(self.picks)
         picks = self.choice.select(line.options(self.choice.points), self.most, generator_of(step))

@@ -8,14 +8,14 @@ import numpy as np
 
 from ...agents.choices import Choice
 from ..laws import BreachError, Contract, refuses, require, same_arrays
-from .learners import SMALL, Learners, apart, everything, grid, require_same_lives, state_difference
+from .learners import SMALL, FreshLearners, apart, everything, grid, require_same_lives, state_difference
 from .scripts import LONGEST, Life, drawn
 
-STATE: Contract[Learners] = Contract()
+STATE: Contract[FreshLearners] = Contract()
 
 
 @STATE.law(draws=30)
-def continues_from_its_state_bit_for_bit(learners: Learners, seed: int) -> None:
+def continues_from_its_state_bit_for_bit(learners: FreshLearners, seed: int) -> None:
     """``state`` holds everything: a new learner that restores it goes on as the first one does."""
     script, cut, most = drawn(seed), seed % (LONGEST + 1), 1 + seed % 3
     whole = Life(learners.small(script.points), most).live(script.lines[:cut])
@@ -27,7 +27,7 @@ def continues_from_its_state_bit_for_bit(learners: Learners, seed: int) -> None:
 
 
 @STATE.law()
-def learning_survives_a_restore(learners: Learners) -> None:
+def learning_survives_a_restore(learners: FreshLearners) -> None:
     """A learner that restores the state of one with 200 rewards picks what that one picks, not what a new one does."""
     whole = learners.rewarded(200)
     restored = learners.fresh(apart(4))
@@ -42,7 +42,7 @@ def learning_survives_a_restore(learners: Learners) -> None:
 
 
 @STATE.law()
-def memory_grows_by_at_most_4_kb_a_step(learners: Learners) -> None:
+def memory_grows_by_at_most_4_kb_a_step(learners: FreshLearners) -> None:
     """The arrays of the state keep their shapes, but for those of ``variable_length``: these grow slowly."""
     life, sizes, shapes = Life(learners.fresh(grid(20))), [], []
     variable = learners.kind.variable_length
@@ -57,7 +57,7 @@ def memory_grows_by_at_most_4_kb_a_step(learners: Learners) -> None:
 
 
 @STATE.law()
-def memory_stops_growing(learners: Learners) -> None:
+def memory_stops_growing(learners: FreshLearners) -> None:
     """All of the learner's memory, not only its state, is as large after many steps as after some.
 
     Arrays of ``variable_length`` are limited by a parameter ``memory``. A count may take some bytes more.
@@ -77,14 +77,14 @@ def memory_stops_growing(learners: Learners) -> None:
 
 
 @STATE.law()
-def the_state_is_linear_in_arms_and_window(learners: Learners) -> None:
+def the_state_is_linear_in_arms_and_window(learners: FreshLearners) -> None:
     """The first state has at most 8 numbers for each arm and for each step of the window."""
     size = sum(array.size for array in learners.kind(grid(1000), 50).state().values())
     require(size <= 8 * (1000 + 50), f"with 1000 arms and a window of 50 steps it has {size} numbers")
 
 
 @STATE.law()
-def the_state_is_a_copy(learners: Learners) -> None:
+def the_state_is_a_copy(learners: FreshLearners) -> None:
     """Who changes the arrays that ``state`` gave changes nothing of the learner."""
     choice = Life(learners.small(grid(3))).live([everything(3)] * 5).choice
     before = {name: array.copy() for name, array in choice.state().items()}
@@ -95,7 +95,7 @@ def the_state_is_a_copy(learners: Learners) -> None:
 
 
 @STATE.law(draws=2)
-def the_state_of_other_arms_is_refused(learners: Learners, seed: int) -> None:
+def the_state_of_other_arms_is_refused(learners: FreshLearners, seed: int) -> None:
     """``restore`` raises ``ValueError`` for the state of fewer or more arms, and changes nothing."""
     candidates = (2, 4)[seed % 2]
     other = Life(learners.small(grid(candidates))).live([everything(candidates)] * 5).choice.state()
@@ -104,7 +104,7 @@ def the_state_of_other_arms_is_refused(learners: Learners, seed: int) -> None:
 
 
 @STATE.law()
-def a_state_that_is_not_finite_is_refused(learners: Learners) -> None:
+def a_state_that_is_not_finite_is_refused(learners: FreshLearners) -> None:
     """``restore`` raises ``ValueError`` for a number that is not finite, and changes nothing."""
     state = Life(learners.small(grid(3))).live([everything(3)] * 5).choice.state()
     for name, array in state.items():
@@ -116,13 +116,13 @@ def a_state_that_is_not_finite_is_refused(learners: Learners) -> None:
 
 
 @STATE.law()
-def restores_only_its_like(learners: Learners) -> None:
+def restores_only_its_like(learners: FreshLearners) -> None:
     """``restore`` raises ``ValueError`` for the state of another choice: ``check_state`` says so."""
     require_refused(learners, {"something": np.zeros(3)}, "a state of another choice", "another")
 
 
 @STATE.law(draws=30)
-def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed: int) -> None:
+def more_arms_go_on_with_what_was_learned_of_the_first(learners: FreshLearners, seed: int) -> None:
     """``adopt`` keeps every array, but for ``per_arm``, which get rows for the new arms, and ``of_arms_alone``.
 
     A learner that restores the adopted state goes on as the one that adopted it.
@@ -149,7 +149,7 @@ def more_arms_go_on_with_what_was_learned_of_the_first(learners: Learners, seed:
 
 
 @STATE.law(draws=30)
-def as_many_arms_adopt_what_they_would_restore(learners: Learners, seed: int) -> None:
+def as_many_arms_adopt_what_they_would_restore(learners: FreshLearners, seed: int) -> None:
     """Where no arm is added, ``adopt`` does what ``restore`` does."""
     script = drawn(seed, fewest=1)
     state = Life(learners.small(script.points)).live(script.lines).choice.state()
@@ -161,7 +161,7 @@ def as_many_arms_adopt_what_they_would_restore(learners: Learners, seed: int) ->
 
 
 @STATE.law()
-def other_parameters_go_on_with_what_was_learned(learners: Learners) -> None:
+def other_parameters_go_on_with_what_was_learned(learners: FreshLearners) -> None:
     """A learner adopts the state of one with another parameter, unless it is one of ``fixed_parameters``."""
     kind, state = learners.kind, learners.rewarded(60).choice.state()
     require(kind.fixed_parameters <= kind.parameters().keys(), "`fixed_parameters` names what is no parameter")
@@ -176,7 +176,7 @@ def other_parameters_go_on_with_what_was_learned(learners: Learners) -> None:
             require(differs is None, f"{text}: is it one of `fixed_parameters`?")
 
 
-def require_refused(learners: Learners, state: dict[str, np.ndarray], what: str, words: str) -> None:
+def require_refused(learners: FreshLearners, state: dict[str, np.ndarray], what: str, words: str) -> None:
     """Require that a learner of three arms refuses a state, and is as before."""
     choice: Choice = Life(learners.small(grid(3))).live([everything(3)] * 5).choice
     before = choice.state()

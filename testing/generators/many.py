@@ -7,9 +7,9 @@ import numpy as np
 from ...agents.arrays import Array
 from ...agents.candidates import CandidateGenerator, Mutable
 from ...agents.costs import L1
-from ...agents.goals import Threshold
+from ...agents.goals import ThresholdGoal
 from ...agents.objective import Objective
-from ..spaces import Line, scaled_space
+from ..spaces import SigmoidScore, scaled_space
 from .small import drawn_ranges
 
 MANY = 50
@@ -19,7 +19,7 @@ FEATURE_OF = np.concatenate([np.arange(MANY), np.full(KINDS, MANY)])
 INSTANCES = 60
 
 
-class Bumps(Line):
+class Bumps(SigmoidScore):
     """A line with steps, and pairs of features that help each other: what an ensemble of trees looks like."""
 
     def __call__(self, X: Array) -> Array:
@@ -30,9 +30,9 @@ class Bumps(Line):
 class Counted:
     """A score that counts the rows it is asked for."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: SigmoidScore) -> None:
         self._line, self.rows = line, 0
-        if type(line) is Line:  # else it is no linear score
+        if type(line) is SigmoidScore:  # else it is no linear score
             self.weights, self.bias = line.weights, line.bias
 
     def __call__(self, X: Array) -> Array:
@@ -63,10 +63,10 @@ def drawn(kind: type[CandidateGenerator], seed: int) -> tuple[CandidateGenerator
     most, ranges = (None, 1, 2, 3, 4)[random.integers(5)], drawn_ranges(random, MANY + 1, MANY)
     space = scaled_space(FEATURE_OF, [*mutable, "any"], max_changes=most, ranges=ranges)
     weights, bias = drawn_weights(random)
-    line = Line(weights, bias) if kind.needs_linear_score else Bumps(weights, bias)
+    line = SigmoidScore(weights, bias) if kind.needs_linear_score else Bumps(weights, bias)
     instances = rows(random, 20 * INSTANCES)
     instances = instances[np.argsort(-line(instances), kind="stable")[:INSTANCES]]
     generator, counted = kind.build(space, instances, Objective(L1())), Counted(line)
     people = rows(random, 4)
     people = people[line(people) <= required]
-    return generator.under(counted, Threshold(required)), counted, people
+    return generator.under(counted, ThresholdGoal(required)), counted, people

@@ -9,7 +9,7 @@ import numpy as np
 from ...agents.arrays import Array, Mask
 from ...agents.candidates import CandidateGenerator, Mutable, Proposals, Ranges, Space
 from ...agents.costs import L1
-from ...agents.goals import Threshold
+from ...agents.goals import ThresholdGoal
 from ...agents.objective import Objective
 from ...agents.scores import Score
 from ..spaces import scaled_space
@@ -18,7 +18,7 @@ FEATURE_OF = np.array([0, 1, 2, 2, 3])
 COLUMNS = len(FEATURE_OF)
 SMALLEST = 0.5
 PEOPLE = 8
-GOAL = Threshold(0.25)
+GOAL = ThresholdGoal(0.25)
 
 
 @dataclass(frozen=True)

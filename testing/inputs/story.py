@@ -16,7 +16,7 @@ from ...streams.engine.handlers import handlers, timer_handlers
 from ...streams.worker.stages import Stage, ignore_stage
 from ..laws import require
 from ..ledger import Dump, dump
-from ..pipeline import Run
+from ..pipeline import PipelineRun
 from ..program import build_program
 from ..tape import DAY_MS, MINUTE_MS, TIMED, Tape
 
@@ -64,7 +64,7 @@ class Input:
         name: str = self.event.program
         with TemporaryDirectory() as folder:
             program = build_program(name, **{**TIMED, **self.program})
-            yield Tape(Run({name: program}, Path(folder), draw_key=lambda: "0" * 64))
+            yield Tape(PipelineRun({name: program}, Path(folder), draw_key=lambda: "0" * 64))
 
     def comes(self, tape: Tape, ms: int = MINUTE_MS) -> None:
         """Ingest the event; each call repeats it."""

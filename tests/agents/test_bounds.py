@@ -29,7 +29,7 @@ from onward.agents.costs import L1, Columns, Cost, MixedCost
 from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.causal_pairs import MOST_ORDERED
 from onward.agents.costs.mixture import GaussianMixture
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.goals.components.rejected_share import rejected_share
 from onward.agents.improvement import LabelPrior
 from onward.agents.improvement.components.ensemble import Ensemble
@@ -165,7 +165,7 @@ def order_many_changes() -> None:
     generator = candidates.registry["plans"].build(space_of(codec), rows, Objective(L1()))
     with pytest.MonkeyPatch.context() as few:
         few.setattr(plan_order, "MOST_STATES", 1)
-        generator.under(lambda X: X[:, 0], Threshold(0.3)).propose(rows)
+        generator.under(lambda X: X[:, 0], ThresholdGoal(0.3)).propose(rows)
     plan_order.with_room(4, 1.0, np.zeros((4, 2), dtype=np.intp), np.zeros((4, 3)), np.arange(4.0))
 
 
@@ -198,7 +198,7 @@ def test_no_method_reaches_beyond_its_arrays(interpreted: set[str]) -> None:
                 *((WorstCaseScore(linear, models), []) for models in sets),
             ):
                 for objective in (Objective(L1()), helping, *more):
-                    built = generator.build(space_of(codec), rows, objective).under(score, Threshold(0.3))
+                    built = generator.build(space_of(codec), rows, objective).under(score, ThresholdGoal(0.3))
                     built.propose(people)
     people = np.random.default_rng(0).uniform(0.1, 0.9, (8, 6))  # with difficulties at which plans need a proof
     for hardest, steepest, bias in ((0.005, 5.0, -11.0), (0.01, 9.0, -20.0)):

@@ -29,7 +29,7 @@ from onward.schemas.kinds import ce_type
 from onward.streams.cli import main
 from onward.streams.cli.process.worker_process import WorkerProcess
 from onward.streams.console.metrics import DECLARED
-from onward.streams.engine.observations import OBSERVATIONS, Observation
+from onward.streams.engine.metrics import OBSERVATIONS, Observation
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.metrics import Declared, Metrics

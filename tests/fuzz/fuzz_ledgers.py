@@ -23,7 +23,7 @@ from onward.streams.ledger.check import LedgerCheckError, LedgerMeta, check_copy
 from onward.streams.ledger.checksum import with_checksum, without_checksum
 from onward.streams.ledger.ledger import Ledger
 from onward.streams.records import Record, TopicPartition
-from onward.testing.pipeline import START_MS, Run, idle_tick
+from onward.testing.pipeline import START_MS, PipelineRun, idle_tick
 
 JOURNAL = TopicPartition("journal", 0)
 WAITING_LIMIT = 100
@@ -96,7 +96,7 @@ def _emptied(file: Path) -> Path:
 @cache
 def good_ledger() -> bytes:
     """Of a few events, written as a worker does."""
-    run = Run(PROGRAMS, Path(tempfile.mkdtemp(dir=folder())))
+    run = PipelineRun(PROGRAMS, Path(tempfile.mkdtemp(dir=folder())))
     records = [
         record_of(sent(event, START_MS + number, b"id-%d" % number), offset=number)
         for number, event in enumerate(EVENTS_KEPT)

@@ -35,7 +35,7 @@ from onward.streams.outputs.decoder import DecodedEvent, EventDecoder
 from onward.streams.outputs.deduplicator import Classification, Deduplicator
 from onward.streams.records import OutRecord, Record, TopicPartition
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import START_MS, Run, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, no_clock
 
 LARGEST_KAFKA_RECORD = 1 << 20
 JOURNAL_PARTITIONS = 3
@@ -98,7 +98,7 @@ def pipeline(data: bytes) -> None:
     good = record_of(sent(Application("loan", name, PERSON), id=name.encode()), offset=len(records))
     place = Path(tempfile.mkdtemp(dir=folder()))
     try:
-        run = Run(PROGRAMS, place)
+        run = PipelineRun(PROGRAMS, place)
         with local_file_systems():
             written = asyncio.run(run.ingest([*records, good]))
             lines = [entry for record in written for entry in read_entries(record)]
@@ -135,7 +135,7 @@ def fold(data: bytes) -> None:
     before, _, values = data.partition(RECORD + RECORD)
     place = Path(tempfile.mkdtemp(dir=folder()))
     try:
-        run = Run(PROGRAMS, place)
+        run = PipelineRun(PROGRAMS, place)
         output = record_of(before, TOPICS.outputs)
         run.broker.logs[output.topic, 0].append(output)
         for offset, value in enumerate(values.split(RECORD)[:8]):

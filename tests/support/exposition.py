@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from onward.streams.metrics import Metrics
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.testing.pipeline import Run, no_clock
+from onward.testing.pipeline import PipelineRun, no_clock
 from onward.testing.tape import JOURNAL
 
 
@@ -18,12 +18,12 @@ class Exposition(NamedTuple):
     revoked: str
 
 
-def expose(run: Run) -> Exposition:
+def expose(run: PipelineRun) -> Exposition:
     """Fold the whole journal with a worker whose ledger is in the folder ``measured``."""
     return asyncio.run(_expose(run))
 
 
-async def _expose(run: Run) -> Exposition:
+async def _expose(run: PipelineRun) -> Exposition:
     metrics, config = Metrics(), ProcessorConfig(run.directory / "measured", run.waiting_limit)
     processor = PartitionProcessor(run.topics, run.programs, run.broker, metrics, no_clock, config)
     await processor.assigned([JOURNAL])

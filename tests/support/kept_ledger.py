@@ -36,7 +36,7 @@ from onward.streams.metrics import Metrics
 from onward.streams.programs.bundle.writer import write_bundle
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import TopicPartition
-from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, idle_tick, no_clock
 
 FEATURES = (
     {"name": "region", "type": "categorical", "categories": ["north", "south"], "mutable": "none"},
@@ -188,7 +188,7 @@ async def write(archive: Path) -> None:
         write_program(name, terms)
     assemble = assembler()
     served = {name: assemble(load_program_spec(Path(f"{name}.yaml"))) for name in known}
-    run, sender = Run(served, Path("state")), Sender()
+    run, sender = PipelineRun(served, Path("state")), Sender()
     ingest = Ingest(run.topics, served, run.broker, Metrics(), no_clock)
     await ingest.assigned(TopicPartition(topic, 0) for topic in run.topics.inputs)
     journal, told = run.broker.logs[run.topics.journal, 0], 0
@@ -225,7 +225,7 @@ def keep(name: str, content: Any) -> None:
     Path(name).write_text(json.dumps(content))
 
 
-def outputs(run: Run) -> dict[str, Any]:
+def outputs(run: PipelineRun) -> dict[str, Any]:
     """What is published, by topic: timestamp, key, value, headers."""
     return {
         topic: [

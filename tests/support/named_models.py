@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 
 
-def models_in(run: Run) -> set[tuple[str, str, str | None]]:
+def models_in(run: PipelineRun) -> set[tuple[str, str, str | None]]:
     """The topic, version and hash of every model that an output names."""
     events = [
         (topic, msgspec.json.decode(value)) for topic, outputs in run.outputs().items() for _, value, _, _ in outputs

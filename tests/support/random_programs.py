@@ -11,7 +11,7 @@ import numpy as np
 from onward.agents.candidates import RecourseInstances
 from onward.agents.choices import Choice, Exploration, Pick, Pull, registry
 from onward.agents.costs import L1, Cost, MaxPercentileShift, execution_probability
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.agents.options import OptionBatch
 from onward.schemas.encoding import FeatureCodec
@@ -117,7 +117,7 @@ def draw(random: Random, instances: int, people: int) -> Drawn:
     points, encoded = codec.encode_many(rows), codec.encode_many(crowd)
     cost: Cost = L1() if spec.policy.cost == "l1" or not len(points) else MaxPercentileShift(points)
     every = RecourseInstances.build(space_of(codec), points, Objective(cost))
-    generator = every.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
+    generator = every.under(lambda X: X[:, 0], ThresholdGoal(spec.model.threshold))
     whose, arm, targets, point = generator.propose(encoded)
     costs = cost.of_pairs(targets, encoded, point, whose)
     ends = np.searchsorted(whose, np.arange(people + 1))

@@ -32,7 +32,7 @@ from onward.streams.programs.policy_version import policy_version
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
-from onward.testing.pipeline import START_MS, Run, Sender, idle_tick
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, idle_tick
 from onward.tests.support.fixed_models import FEATURES, drawn_person, spec_text, write_model
 
 RECORDED = Path(__file__).parents[1] / "streams" / "programs" / "recorded_specs.json"
@@ -154,7 +154,7 @@ def program_of(name: str, folder: Path) -> Program:
 
 async def fold(program: Program, folder: Path) -> dict[str, list[Any]]:
     """What the journal gives: by topic the key, the value, the time and the headers of each output."""
-    run = Run({program.name: program}, folder)
+    run = PipelineRun({program.name: program}, folder)
     await run.ingest(list(_inputs(program, Sender())))
     journal = run.broker.logs["journal", 0]
     for hours in (30, 31, *range(24 * 40, 24 * 40 + 12)):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from onward.schemas.events import Answer, Application, Decision
 from onward.schemas.kinds import kinds
 from onward.streams.engine import handlers
-from onward.streams.engine.observations import OBSERVATIONS
+from onward.streams.engine.metrics import OBSERVATIONS
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.testing import ContractError, check_input
 from onward.testing.tape import DAY_MS

@@ -12,7 +12,7 @@ import pytest
 import onward.testing
 from onward.agents.candidates import CandidateGenerator, Proposals
 from onward.agents.choices import Choice, Pick
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.parameters import Interval
 from onward.agents.promises import registry as promises
 from onward.testing import (
@@ -24,7 +24,7 @@ from onward.testing import (
     check_improvement,
     check_promise,
 )
-from onward.testing.choices import CHOICE, Learners
+from onward.testing.choices import CHOICE, FreshLearners
 from onward.testing.costs import COST
 from onward.testing.generators import GENERATOR
 from onward.testing.goals import GOAL
@@ -191,13 +191,13 @@ class ProposesNothing(OneFeature):
 # --- goals, costs, estimates of improvement, promises ----------------------------------------------------------------
 
 
-class IsEasier(Threshold):
+class IsEasier(ThresholdGoal):
     @property
     def required(self):
         return self.threshold - 0.01
 
 
-class ComparesWithOthers(Threshold):
+class ComparesWithOthers(ThresholdGoal):
     def reached(self, score):
         return np.greater(score, max(self.required, np.median(score)))
 
@@ -263,8 +263,8 @@ class ChangesItsMind(promises["lp"]):  # type: ignore[misc]
         return found and {**found, "now": time.perf_counter()}
 
 
-def learners(kind: type[Choice]) -> Learners:
-    return Learners(kind)
+def learners(kind: type[Choice]) -> FreshLearners:
+    return FreshLearners(kind)
 
 
 def itself(kind: type) -> type:

@@ -8,7 +8,7 @@ import numpy as np
 
 from onward.agents.candidates import CandidateGenerator, Explanation, Proposals, Space, registry
 from onward.agents.candidates.contract import Array, Mask, Objective, Score
-from onward.agents.goals import Goal, Threshold
+from onward.agents.goals import Goal, ThresholdGoal
 from onward.agents.parameters import Interval
 from onward.agents.rounding import ROUNDING
 
@@ -44,7 +44,7 @@ class OneFeature(CandidateGenerator):
     def build(cls, space: Space, instances: Array, objective: Objective, **parameters: float) -> Self:
         """Needs no instances, and compares nothing: each feature is an arm of its own."""
         cls.check(parameters)
-        return cls(space, lambda rows: np.zeros(len(rows)), Threshold(0.0), **parameters)
+        return cls(space, lambda rows: np.zeros(len(rows)), ThresholdGoal(0.0), **parameters)
 
     def under(self, score: Score, goal: Goal, objective: Objective | None = None) -> Self:
         """The same features under a model."""

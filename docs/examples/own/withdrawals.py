@@ -7,7 +7,7 @@ import msgspec
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine.fold import Fold
 from onward.streams.engine.handlers import Handler, TimerHandler, add
-from onward.streams.engine.observations import OBSERVATIONS, Observation
+from onward.streams.engine.metrics import OBSERVATIONS, Observation
 from onward.streams.engine.portion import Footprint
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.streams.journal.entries import Entry

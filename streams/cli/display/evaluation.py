@@ -27,7 +27,7 @@ OPEN_ONE = (
 )
 
 
-class Policy(NamedTuple):
+class EvaluatedPolicy(NamedTuple):
     """A policy: that of the log, or the one that is evaluated."""
 
     choice: str
@@ -36,7 +36,7 @@ class Policy(NamedTuple):
     exploration: float
 
 
-class Interval(NamedTuple):
+class EvaluatedInterval(NamedTuple):
     """An estimate with its 95 % interval."""
 
     value: float
@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     high: float
 
 
-class Reward(NamedTuple):
+class EvaluatedReward(NamedTuple):
     """The window in which rewards are reported, in words, and the number of steps of which nothing was heard in it."""
 
     reported_within: str
@@ -62,14 +62,14 @@ class LeftOut(NamedTuple):
     unexplored: int
 
 
-class Report(NamedTuple):
+class EvaluationReport(NamedTuple):
     """An evaluation. An estimate is None where it would be meaningless; ``warning`` says why."""
 
     program: str
-    log: Policy
-    target: Policy
+    log: EvaluatedPolicy
+    target: EvaluatedPolicy
     begins: Sequence[CutPartition]
-    reward: Reward
+    reward: EvaluatedReward
     steps: int
     left_out: LeftOut
     suggested_earlier: int
@@ -77,19 +77,21 @@ class Report(NamedTuple):
     effective_steps: float
     mean_weight: float
     confidence: float
-    estimates: Mapping[str, Interval | None]
+    estimates: Mapping[str, EvaluatedInterval | None]
     warning: str | None
 
 
-def report_of(result: PolicyEvaluation, program: Program, target: Program, cut: Sequence[CutPartition]) -> Report:
+def report_of(
+    result: PolicyEvaluation, program: Program, target: Program, cut: Sequence[CutPartition]
+) -> EvaluationReport:
     """The report of an evaluation of the policy of ``target`` on the log of ``program``."""
     evaluation = result.evaluation
-    return Report(
+    return EvaluationReport(
         program.name,
         _policy(program),
         _policy(target),
         cut,
-        Reward(_window(program), result.silent),
+        EvaluatedReward(_window(program), result.silent),
         evaluation.steps,
         LeftOut(result.without_recourse, result.unseen, result.unnamed, result.unfinished, evaluation.unexplored),
         result.earlier,
@@ -102,12 +104,12 @@ def report_of(result: PolicyEvaluation, program: Program, target: Program, cut: 
     )
 
 
-def print_report(report: Report) -> None:
+def print_report(report: EvaluationReport) -> None:
     """Print a report as lines and a table."""
     console = Console()
     for line in _lines(report):
         console.out(line, highlight=False)
-    nothing = (None,) * len(Interval._fields)
+    nothing = (None,) * len(EvaluatedInterval._fields)
     console.print(
         table(
             None,
@@ -123,7 +125,7 @@ def print_report(report: Report) -> None:
         console.out(f"no estimate: {report.warning}", highlight=False)
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: EvaluationReport) -> Iterator[str]:
     out, steps, silent = report.left_out, report.steps, report.reward.silent_steps
     matched, silent_share = (count / steps if steps else 0.0 for count in (report.matched, silent))
     yield f"{report.program}: {report.target.choice} on the log of {report.log.choice}"
@@ -155,10 +157,10 @@ def _window(program: Program) -> str:
     return f"{window.steps} steps" if window.length is None else str(msgspec.to_builtins(window.length))
 
 
-def _policy(program: Program) -> Policy:
+def _policy(program: Program) -> EvaluatedPolicy:
     policy = program.spec.policy
-    return Policy(policy.choice, policy.parameters, program.policy_version, policy.exploration)
+    return EvaluatedPolicy(policy.choice, policy.parameters, program.policy_version, policy.exploration)
 
 
-def _interval(estimate: Estimate | None) -> Interval | None:
-    return None if estimate is None else Interval(estimate.value, estimate.error, estimate.low, estimate.high)
+def _interval(estimate: Estimate | None) -> EvaluatedInterval | None:
+    return None if estimate is None else EvaluatedInterval(estimate.value, estimate.error, estimate.low, estimate.high)

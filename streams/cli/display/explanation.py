@@ -47,7 +47,7 @@ class Versions(Struct, frozen=True):
     policy_version: str | None = None
 
 
-class Explanation(Struct, frozen=True):
+class ShownExplanation(Struct, frozen=True):
     """What is known of an application in one program.
 
     ``reasons`` are None where they are not known, ``considered`` where the options were not computed again,
@@ -79,7 +79,7 @@ def explain(
     considered: Sequence[ConsideredOption] | None,
     withheld: Sequence[str] | None = None,
     missing: Sequence[str] = (),
-) -> Explanation:
+) -> ShownExplanation:
     """The explanation of an application by the events of one program; ``missing`` is what else is not known."""
     used = [happening for happening in happenings if not happening.repeated and not happening.refused]
     named = [happening for happening in used if getattr(happening.event, "application", None) == application]
@@ -94,7 +94,7 @@ def explain(
         approved = False
     shown = (decided, answered)
     after = [happening for happening in happenings if happening not in shown and happening.kind != "application"]
-    return Explanation(
+    return ShownExplanation(
         application,
         program,
         applied.event.applicant if applied is not None and isinstance(applied.event, Application) else None,
@@ -154,7 +154,7 @@ def _missing(
             yield NO_ANSWER
 
 
-def in_lines(explanation: Explanation) -> Iterator[str]:
+def in_lines(explanation: ShownExplanation) -> Iterator[str]:
     """An explanation in words, one fact a line."""
     yield f"{explanation.application} in program {explanation.program}"
     yield f"state: {explanation.state}"
@@ -163,7 +163,7 @@ def in_lines(explanation: Explanation) -> Iterator[str]:
         yield from (f"    {line}" for line in lines)
 
 
-def sections(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
+def sections(explanation: ShownExplanation) -> Iterator[tuple[str, list[str]]]:
     """The parts of an explanation that say something: a heading, and its lines."""
     parts = {
         "application": list(_application(explanation)),
@@ -182,7 +182,7 @@ def sections(explanation: Explanation) -> Iterator[tuple[str, list[str]]]:
     return ((heading, lines) for heading, lines in parts.items() if lines)
 
 
-def _application(explanation: Explanation) -> Iterator[str]:
+def _application(explanation: ShownExplanation) -> Iterator[str]:
     if explanation.applied is not None:
         applicant = explanation.applicant
         yield f"{explanation.applied}  {'no applicant is named' if applicant is None else f'applicant {applicant}'}"
@@ -211,7 +211,7 @@ def _version_lines(versions: Versions) -> Iterator[str]:
         yield f"policy {versions.policy}, version {versions.policy_version}"
 
 
-def write_page(path: Path, application: str, explanations: Sequence[Explanation]) -> None:
+def write_page(path: Path, application: str, explanations: Sequence[ShownExplanation]) -> None:
     """Write a page of HTML without scripts, for its owner alone: it holds personal data.
 
     Raises ``UsageError`` when it cannot be written.

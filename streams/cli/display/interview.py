@@ -57,7 +57,7 @@ _KINDS: Mapping[str, Callable[[DraftQuestion], _Asked]] = {
 }
 
 
-class Interview:
+class DraftInterview:
     """Asks each question on standard error and reads its answer from standard input. Its end ends the interview."""
 
     def __init__(self) -> None:

@@ -46,7 +46,7 @@ class JournalBegin(NamedTuple):
     time_ms: int | None
 
 
-class Status(NamedTuple):
+class InstallationStatus(NamedTuple):
     """The status of an installation. ``committed`` says whether the group has committed anything on its topics."""
 
     group: str
@@ -57,7 +57,7 @@ class Status(NamedTuple):
     ledgers: Sequence[LedgerSummary]
 
 
-def print_status(status: Status, positions: Mapping[tuple[str, int], int]) -> None:
+def print_status(status: InstallationStatus, positions: Mapping[tuple[str, int], int]) -> None:
     """Print the tables; ``positions`` are the next offsets to read, by topic and partition."""
     console = Console()
     used = [partition for partition in status.topics if partition.end]

@@ -15,7 +15,7 @@ from rich.table import Table
 from ...printable import printable
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column. Its numbers are written in a ``form``; text stands as it is, without orders to rich or a terminal."""
 
     form: str
@@ -28,22 +28,22 @@ class Column(NamedTuple):
         return escape(printable(value)) if isinstance(value, str) else format(value, self.form)
 
 
-def words(title: str, **layout: Any) -> Column:
+def words(title: str, **layout: Any) -> TableColumn:
     """A column of text; ``layout`` is rich's."""
-    return Column("", rich.table.Column(title, **layout))
+    return TableColumn("", rich.table.Column(title, **layout))
 
 
-def name(title: str) -> Column:
+def name(title: str) -> TableColumn:
     """A column of names, which are folded where they are long."""
     return words(title, overflow="fold")
 
 
-def numbers(*titles: str, form: str = ",") -> Iterable[Column]:
+def numbers(*titles: str, form: str = ",") -> Iterable[TableColumn]:
     """Columns of numbers."""
-    return (Column(form, rich.table.Column(title, justify="right")) for title in titles)
+    return (TableColumn(form, rich.table.Column(title, justify="right")) for title in titles)
 
 
-def table(title: str | None, columns: Iterable[Column], rows: Iterable[Sequence[float | str | None]]) -> Table:
+def table(title: str | None, columns: Iterable[TableColumn], rows: Iterable[Sequence[float | str | None]]) -> Table:
     """A table with a row of values a row."""
     columns = list(columns)
     made = Table(*(column.layout for column in columns), title=title)

@@ -8,7 +8,7 @@ from ....schemas.events import RawApplication
 from ...journal.entries import CaseKey, Entry, shard_of
 from ...programs.program import Program
 from ..applicants import is_same
-from ..assessment import Person
+from ..assessment import AssessedPerson
 from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler, apply_waiting
 from ..fold import Fold
@@ -32,7 +32,7 @@ class ApplicationHandler(Handler):
         footprint.may_touch_case(entry.key)
         footprint.may_step(entry.key)
 
-    def person(self, entry: Entry, fold: Fold) -> Person | None:
+    def person(self, entry: Entry, fold: Fold) -> AssessedPerson | None:
         """The applicant, where the program's own model decides. Nobody whom the spec refuses."""
         event = entry.body
         assert isinstance(event, RawApplication), f"{entry.kind.name} is no application"
@@ -40,7 +40,7 @@ class ApplicationHandler(Handler):
         decided_now = program.spec.decisions == "model" and not program.closes_rounds
         if program.codec.is_narrowed and program.codec.outside(event.features) is not None:
             return None
-        return Person(event.features) if decided_now else None
+        return AssessedPerson(event.features) if decided_now else None
 
     def surely_takes_step(self, entry: Entry, fold: Fold) -> bool:
         """A new name is answered at once, if the model rejects it. In programs with rounds or questions nobody is.
@@ -78,7 +78,7 @@ class ApplicationHandler(Handler):
             case.wait(AWAITING_DECISION, fold.forget_ms(program, entry.time_ms, program.undecided_ms))
             fold.save(case)
         else:
-            decide(case, Person(event.features), entry, program, fold)
+            decide(case, AssessedPerson(event.features), entry, program, fold)
             return
         apply_waiting(case.key, fold)
 

@@ -8,7 +8,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Decision
 from ...journal.entries import Entry
 from ...programs.program import Program
-from ..assessment import Person
+from ..assessment import AssessedPerson
 from ..cases import AWAITING_DECISION, Case
 from ..contract import Handler
 from ..fold import Fold
@@ -29,13 +29,13 @@ class DecisionHandler(Handler):
         footprint.may_repeat(entry)
         footprint.may_step(entry.key)
 
-    def person(self, entry: Entry, fold: Fold) -> Person | None:
+    def person(self, entry: Entry, fold: Fold) -> AssessedPerson | None:
         """The applicant of a case that is at rest and awaits its decision."""
         event, case = entry.body, fold.view.cases.get(entry.key)
         assert isinstance(event, Decision), f"{entry.kind.name} is no decision"
         if case is None or case.status is not AWAITING_DECISION or case.features is None:
             return None
-        return Person(case.features, event.approved)
+        return AssessedPerson(case.features, event.approved)
 
     def apply(self, entry: Entry, event: Decision, fold: Fold) -> None:
         """Decide the case; refuse a decision that is a second one, too early, or not for others to make."""
@@ -56,7 +56,7 @@ class DecisionHandler(Handler):
         elif program.closes_rounds:
             keep_decision(case, entry, event, program, fold)
         else:
-            decide(case, Person(case.features, event.approved), entry, program, fold)
+            decide(case, AssessedPerson(case.features, event.approved), entry, program, fold)
 
     def give_up(self, entry: Entry, event: Decision, fold: Fold) -> None:
         """A decision without an application is a dead letter."""
@@ -64,7 +64,7 @@ class DecisionHandler(Handler):
         fold.dead_letter(entry, "decision_without_application", "no such application came before this decision")
 
 
-def decide(case: Case, person: Person, entry: Entry, program: Program, fold: Fold) -> None:
+def decide(case: Case, person: AssessedPerson, entry: Entry, program: Program, fold: Fold) -> None:
     """Decide a case by the program's own model, or as another system did; refuse a person who cannot be assessed."""
     assessment = fold.ahead.assessment(program, entry.position, person)
     if isinstance(assessment, Problem):

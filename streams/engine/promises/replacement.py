@@ -16,7 +16,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import Recourse
 from ....schemas.headers import format_time
 from ...journal.entries import CaseKey
-from ..assessment import Assessment, Person, SelectedOption, assess
+from ..assessment import AssessedPerson, Assessment, SelectedOption, assess
 from ..cases import OPEN
 from ..fold import Fold
 from ..replies import options_as_read
@@ -36,7 +36,7 @@ class Replacement(NamedTuple):
 
 def find_replacements(model: CurrentModel, broken: Sequence[Verdict]) -> dict[CaseKey, Replacement]:
     """An option in place of each broken one; nothing for people who have none, or need none any more."""
-    people = {verdict.promise.key: Person(verdict.promise.features, approved=False) for verdict in broken}
+    people = {verdict.promise.key: AssessedPerson(verdict.promise.features, approved=False) for verdict in broken}
     assessed = assess(model.program, model, people)
     replacements: dict[CaseKey, Replacement] = {}
     for verdict in broken:

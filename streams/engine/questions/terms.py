@@ -12,7 +12,7 @@ from ....schemas.encoding import Problem
 from ....schemas.events import ExecutionSource, Question
 from ....schemas.headers import format_time
 from ...programs.program import Program
-from ..assessment import ElicitedAnswers, Person, SelectedOption, assess, reasons_of
+from ..assessment import AssessedPerson, ElicitedAnswers, SelectedOption, assess, reasons_of
 from ..cases import ASKED, Case, QuestionLog
 from ..fold import Fold
 from ..picks.pick import REGRET_DTYPE, update_preferences
@@ -122,7 +122,7 @@ def go_on(case: Case, program: Program, fold: Fold, *, asks: bool = True) -> Non
     """Ask somebody the next question, or answer them where there is none, or their time is over."""
     assert case.features is not None, f"{case.key} is asked"
     model = fold.state.model(program)
-    assessed = assess(program, model, {case.key: Person(case.features, approved=False)})[case.key]
+    assessed = assess(program, model, {case.key: AssessedPerson(case.features, approved=False)})[case.key]
     person = (
         DecidedCase(case, approved=False, refusal=(assessed.reason, assessed.detail))
         if isinstance(assessed, Problem)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....agents.costs import attainability, plan_success
-from ....agents.goals import Prospects, Threshold
+from ....agents.goals import Prospects, ThresholdGoal
 from ....agents.reached import reaches_target
 from ...programs.bundle.loader import ModelBundle
 from ...programs.models.scoring import score_of_options, splits_of
@@ -33,7 +33,7 @@ def model_for(rounds: ProgramRounds, bundle: ModelBundle, score: float) -> Curre
     program = rounds.program
     objective, options = program.objective_under(bundle), score_of_options(bundle.model.score)
     policy, splits = program.spec.policy, splits_of(bundle.model, program.codec.dimension)
-    vetting = vetting_of(policy, program.space, generator, objective, options, Threshold(score), splits=splits)
+    vetting = vetting_of(policy, program.space, generator, objective, options, ThresholdGoal(score), splits=splits)
     return CurrentModel(program, bundle, vetting)
 
 

@@ -19,7 +19,7 @@ from ....schemas.events import APPLY_AGAIN, ExecutionSource, PromiseStatus, Reas
 from ....schemas.headers import format_time
 from ...programs.reasons import PersonReasons
 from ..applicants import count_ignored
-from ..assessment import NO_SCORE, Assessment, Person, SelectedOption, assess, reasons_of
+from ..assessment import NO_SCORE, AssessedPerson, Assessment, SelectedOption, assess, reasons_of
 from ..cases import Case
 from ..fold import Fold
 from ..promises.ending import publish_promise_end
@@ -166,7 +166,7 @@ def _decided(
     refusals = {member.name: reason for member in rejected if (reason := _refusal(member, terms)) is not None}
     names = [member.name for member in rejected]
     people = {
-        name: Person(cases[name].features_json, approved=False)
+        name: AssessedPerson(cases[name].features_json, approved=False)
         for name in names
         if name not in refusals or refusals[name][0] == APPLY_AGAIN
     }

@@ -14,9 +14,9 @@ from .measured import (
     Doubts,
     EqualMargin,
     Lasted,
-    Lasting,
     Margin,
     Measured,
+    MeasuredLasting,
     Promised,
     Quality,
     Served,
@@ -65,11 +65,14 @@ def measured_by(metrics: Metrics) -> Measured:
     )
 
 
-def _lasting(facts: Metrics) -> Lasting | None:
+def _lasting(facts: Metrics) -> MeasuredLasting | None:
     rules = dict.fromkeys(name.rpartition(":")[0] for name in facts if ":" in name)
     lasted = {rule: _struct(Lasted, _named(facts, f"{rule}:")) for rule in rules}
     return _struct(
-        Lasting, facts, {}, {"rules": {rule: lasting for rule, lasting in lasted.items() if lasting is not None}}
+        MeasuredLasting,
+        facts,
+        {},
+        {"rules": {rule: lasting for rule, lasting in lasted.items() if lasting is not None}},
     )
 
 

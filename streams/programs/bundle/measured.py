@@ -116,7 +116,7 @@ OWN, BARE = "own", "bare"
 """The rules of the spec as it is, and none beyond the model's threshold. Others are named by their line of a spec."""
 
 
-class Lasting(Struct, frozen=True, forbid_unknown_fields=True):
+class MeasuredLasting(Struct, frozen=True, forbid_unknown_fields=True):
     """How many options last, by so many ``models`` of other samples and for so many ``people``, by each rule."""
 
     models: int
@@ -148,6 +148,6 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     served: Served | None = None
     margin: Margin | None = None
     promise: Promised | None = None
-    lasting: Lasting | None = None
+    lasting: MeasuredLasting | None = None
     protected: dict[str, float] = {}
     effects: Doubts | None = None

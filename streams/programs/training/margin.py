@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from ....agents.goals import Threshold, accepted
+from ....agents.goals import ThresholdGoal, accepted
 from ....schemas.spec import ProgramSpec
 from ...advice import ACCEPTED
 from ..margin import uses_margin
@@ -100,7 +100,9 @@ def affordable_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected
     bare: Offered | None = None
     best, most = 0.0, 0.0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        offered = offered_to(people, unsaved, unsaved.vetting_under(unsaved.score, Threshold(threshold, number * STEP)))
+        offered = offered_to(
+            people, unsaved, unsaved.vetting_under(unsaved.score, ThresholdGoal(threshold, number * STEP))
+        )
         bare = bare or offered
         if len(np.unique(offered.owner)) < max(1, LEAST_SERVED * len(np.unique(bare.owner))):
             break
@@ -123,7 +125,7 @@ def smallest_margin(unsaved: UnsavedProgram, others: Sequence[Score], rejected: 
     people, threshold = rejected[:PEOPLE], unsaved.threshold
     margin, share, served = 0.0, None, 0
     for number in range(max(1, round((1.0 - threshold) / STEP))):
-        proposals = unsaved.vetting_under(unsaved.score, Threshold(threshold, number * STEP)).propose(people)
+        proposals = unsaved.vetting_under(unsaved.score, ThresholdGoal(threshold, number * STEP)).propose(people)
         owner, targets = unsaved.best_options(proposals, people, 1)
         served = served or len(targets)
         if not len(targets) or len(targets) < LEAST_SERVED * served:

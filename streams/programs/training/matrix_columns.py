@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class FoundColumns(NamedTuple):
     """The columns of a matrix, unset for all encoded columns, and the ``words`` that say how they were found."""
 
     matrix: MatrixColumns | UnsetType = UNSET
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 def matrix_columns(
     model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, stated: Stated | None = None
-) -> Found:
+) -> FoundColumns:
     """The columns of a model's only input; unset too where it has one input a feature.
 
     They are what is ``stated``, where the splits of trees allow it. Where several remain, the encoded
@@ -42,7 +42,7 @@ def matrix_columns(
     # Of several inputs that are not the features `inputs_of` tells the difference.
     layouts = [] if takes_features(model, codec.spec.features) else matrix_layouts(model, codec)
     if not layouts:
-        return Found()
+        return FoundColumns()
     if isinstance(stated, tuple):
         layouts = [Layout(MatrixColumns(stated, raw=True), codec)]
     possible = _possible(model, layouts, stated)
@@ -51,10 +51,10 @@ def matrix_columns(
     return _fitting(model, column, codec, X, labels, possible)
 
 
-def _found(layout: Layout, codec: FeatureCodec, why: str) -> Found:
+def _found(layout: Layout, codec: FeatureCodec, why: str) -> FoundColumns:
     if _is_plain(layout, codec):
-        return Found()
-    return Found(layout.matrix, f"its matrix holds {_in_words(layout)}: {why}")
+        return FoundColumns()
+    return FoundColumns(layout.matrix, f"its matrix holds {_in_words(layout)}: {why}")
 
 
 def _is_plain(layout: Layout, codec: FeatureCodec) -> bool:
@@ -88,7 +88,7 @@ def _is_stated(layout: Layout, stated: Stated | None) -> bool:
 
 def _fitting(
     model: ModelProto, column: int, codec: FeatureCodec, X: Floats, labels: Labels, layouts: Sequence[Layout]
-) -> Found:
+) -> FoundColumns:
     """The layout under which scores fit the labels clearly better than under the others."""
     scores = []
     for layout in layouts:
@@ -106,7 +106,9 @@ def _fitting(
             "names as here where they do not, or export one input a feature"
         )
     found = _found(layouts[best], codec, f"the labels say so ({shown})")
-    return found if found.words else Found(words=f"its matrix holds encoded columns: the labels say so ({shown})")
+    return (
+        found if found.words else FoundColumns(words=f"its matrix holds encoded columns: the labels say so ({shown})")
+    )
 
 
 def _may_be_probabilities(scores: Floats) -> bool:

@@ -19,7 +19,7 @@ PEOPLE = 50
 """Rejected people who are looked at."""
 
 
-class Sample(NamedTuple):
+class RejectedSample(NamedTuple):
     """The ``proposals`` of a program to some rejected ``people`` (n, D), under its ``margin`` and its ``promise``.
 
     ``owner`` (m,) and ``targets`` (m, D) are everybody's best options, as many as the spec allows.
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     @classmethod
     def from_people(
         cls, spec: ProgramSpec, program: UnsavedProgram, measured: float | UnsetType, promise: Promise, rejected: Floats
-    ) -> Sample:
+    ) -> RejectedSample:
         """The sample of the first of the ``rejected`` people (n, D), under a model with this ``measured`` margin."""
         people, margin = rejected[:PEOPLE], margin_of(spec, measured)
         robust = promise.robust(score_of_options(program.score))

@@ -29,7 +29,7 @@ from .instances import usable_rows
 from .margin import WantedMargin, wanted_margin
 from .resampled import ModelSamples
 from .row_uses import RowUses
-from .sample import Sample
+from .sample import RejectedSample
 from .share_calibration import ShareMeasurement
 from .unlabelled_rows import others_beside, population_rows, with_rejected
 from .unsaved_program import Floats, Indices, Score, UnsavedProgram, unsaved_program
@@ -156,8 +156,8 @@ class Trained:
         return with_rejected(self.table, self.approves, X[~self.approves(X)])
 
     @cached_property
-    def sample(self) -> Sample | None:
+    def sample(self) -> RejectedSample | None:
         """The options of the first rejected people; None where nobody is rejected."""
         if not len(self.rejected):
             return None
-        return Sample.from_people(self.spec, self.program, self.margin.margin, self.promise, self.rejected)
+        return RejectedSample.from_people(self.spec, self.program, self.margin.margin, self.promise, self.rejected)

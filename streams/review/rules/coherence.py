@@ -15,7 +15,7 @@ from ....schemas.draft.association import ranks_of
 from ....schemas.draft.columns import Column, Floats
 from ....schemas.draft.derived import Identity, identities
 from ....schemas.draft.relations import FEWEST_ROWS, FEWEST_VALUES, is_never_above
-from ..evidence import FEWEST, Evidence, ToldChange, numbers_of
+from ..evidence import FEWEST, Evidence, ReviewedChange, numbers_of
 from . import Finding
 
 MOST_ROWS = 5_000
@@ -65,7 +65,7 @@ def leaves_total(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(("features", evidence.number_of(name), "mutable"), count / len(changes), text, name)
 
 
-def _count(relation: Relation, evidence: Evidence, changes: Iterable[ToldChange]) -> int:
+def _count(relation: Relation, evidence: Evidence, changes: Iterable[ReviewedChange]) -> int:
     """How many options break a relation that their people keep."""
     count = 0
     for person, option, _ in changes:

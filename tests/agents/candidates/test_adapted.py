@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates.adapted import Adapted
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import OwnScore
 from onward.agents.objective import Objective
 from onward.testing.spaces import scaled_space
@@ -33,7 +33,7 @@ def test_every_change_leads_towards_the_instance_and_no_set_of_changes_comes_twi
     weights = random.normal(0, 1, len(FEATURE_OF))
     instances, people = rows(random, 30), rows(random, 5)
     adapted = Adapted.build(scaled_space(FEATURE_OF, ("any", "up", "any"), STEPS), instances, Objective(L1()))
-    found = adapted.under(lambda X: X @ weights, Threshold(0.6)).propose(people)
+    found = adapted.under(lambda X: X @ weights, ThresholdGoal(0.6)).propose(people)
     for whose in range(len(people)):
         own = found.people == whose
         sets = set()
@@ -49,7 +49,7 @@ def test_every_change_leads_towards_the_instance_and_no_set_of_changes_comes_twi
 def test_where_nothing_may_change_nobody_has_an_option() -> None:
     instances = rows(np.random.default_rng(0), 3)
     adapted = Adapted.build(scaled_space(FEATURE_OF, ("none", "none", "none"), STEPS), instances, Objective(L1()))
-    found = adapted.under(lambda X: X[:, 0], Threshold(0.0)).propose(instances)
+    found = adapted.under(lambda X: X[:, 0], ThresholdGoal(0.0)).propose(instances)
     assert not len(found.arm)
 
 
@@ -64,5 +64,5 @@ def test_where_options_are_to_help_none_is_far_dearer_than_the_best() -> None:
     person[0, 2] = instances[:, 2] = 1.0
     instances[0, 0], instances[1, 1] = 0.1, 0.6
     for objective, arms in ((Objective(L1()), [0, 1]), (Objective(L1(), 1.0, OwnScore(score)), [0])):
-        adapted = Adapted.build(space, instances, objective).under(score, Threshold(0.5))
+        adapted = Adapted.build(space, instances, objective).under(score, ThresholdGoal(0.5))
         assert adapted.propose(person).arm.tolist() == arms

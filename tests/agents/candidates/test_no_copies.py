@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from onward.agents.candidates import registry
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.environments.population import SPEC, Population
 from onward.schemas.encoding import FeatureCodec
@@ -44,7 +44,7 @@ def test_options_match_records_no_more_than_people_match_each_other(name: str) -
     score = scorer(forest, codec.dimension).score
     accepted = score(table.X) > 0.5
     generator = (
-        registry[name].build(space_of(codec), table.X[accepted][:200], Objective(L1())).under(score, Threshold(0.5))
+        registry[name].build(space_of(codec), table.X[accepted][:200], Objective(L1())).under(score, ThresholdGoal(0.5))
     )
     people = table.X[~accepted][:PEOPLE]
     found = generator.propose(people)

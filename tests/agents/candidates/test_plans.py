@@ -18,7 +18,7 @@ from onward.agents.costs import L1, Columns, MixedCost
 from onward.agents.costs.causal import Causal, CostStructure
 from onward.agents.costs.mixture import GaussianMixture
 from onward.agents.costs.prior import prior_of
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
 from onward.testing.spaces import scaled_space
@@ -26,7 +26,7 @@ from onward.testing.spaces import scaled_space
 FEATURE_OF = np.array([0, 1, 2, 2, 3])
 STEP, LARGEST = 0.125, 0.25
 EDGES = ((0, 1), (1, 3), (2, 0))
-GOAL = Threshold(0.5)
+GOAL = ThresholdGoal(0.5)
 
 
 def space() -> Space:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onward.agents.candidates import RecourseInstances, Space
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.testing.spaces import scaled_space
 
@@ -208,7 +208,7 @@ def test_zero_has_no_sign() -> None:
 def test_a_new_model_accepts_others() -> None:
     instances = one_instance([1.0, 1.0, 1.0, 0.0, 0.5], max_changes=2)
     assert mask(instances, PERSON[None]).all()
-    assert not mask(instances.under(lambda rows: np.array([0.5]), Threshold(0.5)), PERSON[None]).any()
+    assert not mask(instances.under(lambda rows: np.array([0.5]), ThresholdGoal(0.5)), PERSON[None]).any()
     assert mask(instances, PERSON[None]).all()
 
 

@@ -17,7 +17,7 @@ from onward.agents.candidates.adapted import Adapted
 from onward.agents.candidates.components.cheapest import EXHAUSTIVE
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1, Cost, MaxPercentileShift
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.agents.promises import LpBall, WorstCaseScore
 from onward.schemas.encoding import FeatureCodec
@@ -63,7 +63,7 @@ def test_finds_an_option_wherever_there_is_one_and_nearly_the_cheapest() -> None
     costs = []
     for seed in range(40):
         random = np.random.default_rng(seed)
-        score, person, goal = bumpy(random), np.round(random.integers(0, 21, 4) * STEP, 9), Threshold(0.6)
+        score, person, goal = bumpy(random), np.round(random.integers(0, 21, 4) * STEP, 9), ThresholdGoal(0.6)
         space = scaled_space(np.arange(4), ("any", "any", "any", "none"), np.full(4, STEP), 2)
         targets = every_target(person, [0, 1, 2], 2)
         assert len(targets) > EXHAUSTIVE / 2
@@ -85,7 +85,7 @@ def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was
     spec = any_spec(random)
     codec = FeatureCodec(spec)
     generator = Search.build(space_of(codec), np.zeros((0, codec.dimension)), Objective(L1()))
-    generator = generator.under(lambda X: X[:, 0], Threshold(spec.model.threshold))
+    generator = generator.under(lambda X: X[:, 0], ThresholdGoal(spec.model.threshold))
     people = [any_row(random, spec) for _ in range(4)]
     proposals = generator.propose(codec.encode_many(people))
     codes = codec.codes(proposals.points)
@@ -108,7 +108,7 @@ def test_what_people_read_keeps_the_spec_s_rules_and_encodes_to_the_row_that_was
 
 def test_an_option_with_a_change_that_is_not_needed_is_left_out() -> None:
     space = scaled_space(np.arange(3), ("any", "any", "any"), np.full(3, 0.25))
-    generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(lambda X: X[:, 0], Threshold(0.6))
+    generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(lambda X: X[:, 0], ThresholdGoal(0.6))
     found = generator.propose(np.array([[0.0, 0.5, 0.5]]))
     assert found.points.tolist() == [[0.75, 0.5, 0.5]]
     assert generator.arms[found.arm].tolist() == [[1.0, 0.0, 0.0]]
@@ -120,7 +120,7 @@ def test_no_option_of_a_rough_score_has_a_change_that_is_not_needed(cost: Cost) 
     space, options = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), 0
     for seed in range(40):
         random = np.random.default_rng(seed)
-        score, person, goal = bumpy(random), np.round(random.random(4), 2), Threshold(0.6)
+        score, person, goal = bumpy(random), np.round(random.random(4), 2), ThresholdGoal(0.6)
         found = Search.build(space, np.zeros((0, 4)), Objective(cost)).under(score, goal).propose(person[np.newaxis])
         for target in found.points:
             changed = np.flatnonzero(target != person)
@@ -142,7 +142,7 @@ def curved(random: np.random.Generator) -> Any:
 
 def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> None:
     """Fixed seeds: people on as many score surfaces, whose grids are too large to be scored whole."""
-    space, goal, larger = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), Threshold(0.5), []
+    space, goal, larger = scaled_space(np.arange(4), ("any",) * 4, np.full(4, 0.01), 3), ThresholdGoal(0.5), []
     for seed in range(40):
         random = np.random.default_rng(seed)
         score, person = curved(random), np.round(0.6 * random.random(4), 2)
@@ -176,7 +176,7 @@ def test_hardly_any_change_of_a_smooth_score_could_be_smaller_by_one_step() -> N
 def test_explains_how_far_the_allowed_changes_lead(mutable: Any, most: int | None, detail: str, advice: str) -> None:
     space = scaled_space(np.arange(3), mutable, np.full(3, 0.25), most, ("income", "savings", "age"))
     generator = Search.build(space, np.zeros((0, 3)), Objective(L1())).under(
-        lambda X: X @ [0.5, 0.5, 0.0] * 0.96, Threshold(0.9)
+        lambda X: X @ [0.5, 0.5, 0.0] * 0.96, ThresholdGoal(0.9)
     )
     assert generator.explain(np.array([0.25, 0.25, 0.5]))[1:3] == (detail, advice)
 
@@ -187,7 +187,7 @@ def test_who_asks_again_and_again_is_never_told_a_score(kind: Any) -> None:
     """Sentences with scores would let somebody rebuild the model by applying often."""
     space = scaled_space(np.arange(2), ("any", "any"), np.full(2, 0.25), 1)
     generator = kind.build(space, np.array([[1.0, 1.0], [0.75, 0.5]]), Objective(L1()))
-    generator = generator.under(lambda X: X @ [0.5, 0.5] * 0.96, Threshold(0.9))
+    generator = generator.under(lambda X: X @ [0.5, 0.5] * 0.96, ThresholdGoal(0.9))
     for person in ([0.25, 0.25], [0.0, 0.5], [0.75, 0.25]):
         explanation = generator.explain(np.array(person))
         assert not re.search(r"[0-9]\.[0-9]", explanation.detail)
@@ -210,7 +210,7 @@ def test_names_the_smallest_relaxation_of_a_feature(rules: Any, step: float, wor
     space = scaled_space(np.arange(1), ("up",), np.array([step]), None, ("income",), ranges=ranges)
     space = space._replace(units=("kEUR",))
     required = 0.95 if "ceiling" not in rules or step == 0.5 else 1.1
-    generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(lambda X: X[:, 0], Threshold(required))
+    generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(lambda X: X[:, 0], ThresholdGoal(required))
     assert generator.explain(np.array([0.25])).advice == f"it would help if income {words}"
 
 
@@ -225,10 +225,10 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
 
     generator = Search.build(scaled_space(np.arange(60), ("up",) * 60), np.zeros((0, 60)), Objective(L1()))
     person = np.full(60, 0.5)
-    assert not len(generator.under(score, Threshold(0.9)).propose(person[np.newaxis]).arm)
+    assert not len(generator.under(score, ThresholdGoal(0.9)).propose(person[np.newaxis]).arm)
     assert scored < 20_000
     scored = 0
-    explanation = generator.under(score, Threshold(0.9)).explain(person)
+    explanation = generator.under(score, ThresholdGoal(0.9)).explain(person)
     assert scored < 60_000
     assert explanation.detail.endswith("was found that reaches the required score")
     assert explanation.scores.startswith("a score above 0.90 is required; the best found reaches 0.")
@@ -237,7 +237,7 @@ def test_the_work_is_bounded_however_many_features_may_change() -> None:
 def test_a_none_under_a_promise_says_under_which_models() -> None:
     robust = WorstCaseScore(LogisticScore(np.array([4.0]), -2.0), LpBall(9.0, 1))
     space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
-    search = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(robust, Threshold(0.5))
+    search = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(robust, ThresholdGoal(0.5))
     explanation = search.explain(np.array([0.2]))
     assert explanation.detail.endswith(" reaches the required score under all models that are near this one")
     assert explanation.scores.startswith("a score above 0.50 under all models that are near this one is required; ")
@@ -247,6 +247,6 @@ def test_a_none_under_a_promise_says_under_which_models() -> None:
 def test_scores_that_are_told_together_have_digits_enough_to_differ() -> None:
     space = scaled_space(np.arange(1), ("any",), np.array([STEP]))
     generator = Search.build(space, np.zeros((0, 1)), Objective(L1())).under(
-        lambda X: X[:, 0] * 0.9962, Threshold(0.9971)
+        lambda X: X[:, 0] * 0.9962, ThresholdGoal(0.9971)
     )
     assert "above 0.997 is required; the best reaches 0.996" in generator.explain(np.array([0.2])).scores

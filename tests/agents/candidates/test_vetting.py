@@ -21,7 +21,7 @@ from onward.agents.candidates import (
 )
 from onward.agents.costs import L1
 from onward.agents.fitted_trees.forests import Forest
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Floor, Objective
 from onward.agents.scores import rounded_down
 from onward.agents.sigmoid import sigmoid
@@ -51,8 +51,8 @@ def test_no_option_is_below_the_floor(name: str, aims: bool) -> None:
         objective = Objective(L1(), 0.5, helps if aims else None, floor=floor)
         score = LogisticScore(np.linspace(-1.0, 2.0, codec.dimension), -0.5)
         space = space_of(codec)
-        generator = registry[name].build(space, instances, objective).under(score, Threshold(0.5), objective)
-        vetting = Vetting(generator, space, objective, score, Threshold(0.5))
+        generator = registry[name].build(space, instances, objective).under(score, ThresholdGoal(0.5), objective)
+        vetting = Vetting(generator, space, objective, score, ThresholdGoal(0.5))
         rejected = people[score(people) <= 0.5]
         options = vetting.propose(rejected)
         before, after = (sigmoid(helps.log_odds(rows, rows)) for rows in (rejected, options.points[options.point]))
@@ -74,7 +74,7 @@ def island(X: np.ndarray) -> np.ndarray:
 def test_whatever_somebody_does_more_is_accepted_as_far_as_the_option_says(name: str) -> None:
     random, free = np.random.default_rng(0), Ranges.from_bounds(np.zeros(3), np.ones(3))
     space = scaled_space(np.arange(3), ("any", "up", "any"), ranges=free._replace(largest_change=np.full(3, 0.6)))
-    people, instances, goal = random.uniform(0.2, 0.5, (12, 3)), random.uniform(0.4, 0.9, (40, 3)), Threshold(0.5)
+    people, instances, goal = random.uniform(0.2, 0.5, (12, 3)), random.uniform(0.4, 0.9, (40, 3)), ThresholdGoal(0.5)
     instances = instances[island(instances) > 0.5]
     objective = Objective(L1())
     generator = registry[name].build(space, instances, objective).under(island, goal, objective)
@@ -136,7 +136,7 @@ def test_who_has_no_way_hears_what_the_search_has_found(proposed, missed, kind, 
     person, helps = np.array([0.2, 0.2]), Linear(4.0, 0.0, bias=-1.0)
     best = sigmoid(helps.log_odds(np.array([[0.9, 0.2]]), person)).item()
     objective = Objective(L1(), floor=Floor(helps, (best - bit if bit else 0.99) if missed else 0.5, 0.1))
-    goal, space = Threshold(0.5), scaled_space(np.arange(2), ("any", "any"))
+    goal, space = ThresholdGoal(0.5), scaled_space(np.arange(2), ("any", "any"))
     generator = Known(*(np.array(rows, dtype=float).reshape(-1, 2) for rows in (proposed, missed)))
     vetting = Vetting(generator, space, objective, score, goal, kind)
     assert not len(vetting.propose(person[np.newaxis]).people)
@@ -154,7 +154,7 @@ def test_who_has_no_way_is_not_searched_for_again_and_hears_of_the_best_below_th
         return X[:, 0]
 
     people, helps = np.array([[0.1, 0.5], [0.3, 0.2]]), Linear(1.0, 2.0, bias=-2.0)
-    space, goal = scaled_space(np.arange(2), ("any", "none"), np.full(2, 0.05)), Threshold(0.5)
+    space, goal = scaled_space(np.arange(2), ("any", "none"), np.full(2, 0.05)), ThresholdGoal(0.5)
     objective = Objective(L1(), 0.5, helps, floor=Floor(helps, least_help=0.8))
     generator = registry["search"].build(space, people[:0], objective).under(score, goal, objective)
     vetting = Vetting(generator, space, objective, score, goal)
@@ -179,8 +179,8 @@ def test_of_a_category_there_is_no_more() -> None:
         assert len(X), "models are asked about rows"
         return X[:, 1]
 
-    generator = registry["search"].build(space, target[np.newaxis], Objective(L1())).under(second, Threshold(0.5))
-    vetting = Vetting(generator, space, Objective(L1()), second, Threshold(0.5), "limit")
+    generator = registry["search"].build(space, target[np.newaxis], Objective(L1())).under(second, ThresholdGoal(0.5))
+    vetting = Vetting(generator, space, Objective(L1()), second, ThresholdGoal(0.5), "limit")
     assert vetting.propose(person[np.newaxis]).points.tolist() == [target.tolist()]
     assert vetting.ends(person, target) == {}
 
@@ -190,7 +190,7 @@ def test_changes_that_are_done_to_different_extents_are_accepted_as_far_as_the_o
         # Each change alone, any two and all three in step are accepted all the way.
         return np.where((X[:, 0] > 0.55) & (X[:, 0] < 0.7) & (X[:, 1:] > 0.9).all(axis=1), 0.1, 0.9)
 
-    person, target, objective, goal = np.full(3, 0.3), np.full(3, 0.5), Objective(L1()), Threshold(0.5)
+    person, target, objective, goal = np.full(3, 0.3), np.full(3, 0.5), Objective(L1()), ThresholdGoal(0.5)
     space = scaled_space(np.arange(3), ("up",) * 3, np.full(3, 0.01))
     generator = registry["search"].build(space, target[np.newaxis], objective).under(score, goal, objective)
     told = Vetting(generator, space, objective, score, goal, "limit").ends(person, target)
@@ -209,9 +209,9 @@ def test_options_that_say_where_to_stop_are_told_to_those_who_have_too_few_other
 
     objective, people = Objective(L1()), np.array([[0.4, 0.4]])
     space = scaled_space(np.arange(2), ("any", "any"), np.full(2, 0.01), max_changes=1)
-    generator = registry["search"].build(space, people[:0], objective).under(score, Threshold(0.5), objective)
-    both = Vetting(generator, space, objective, score, Threshold(0.5), "limit", enough=2).propose(people)
-    one = Vetting(generator, space, objective, score, Threshold(0.5), "limit", enough=1).propose(people)
+    generator = registry["search"].build(space, people[:0], objective).under(score, ThresholdGoal(0.5), objective)
+    both = Vetting(generator, space, objective, score, ThresholdGoal(0.5), "limit", enough=2).propose(people)
+    one = Vetting(generator, space, objective, score, ThresholdGoal(0.5), "limit", enough=1).propose(people)
     assert (len(both.people), len(one.people)) == (2, 1)
     assert one.points[one.point][0, 1] > 0.8
 
@@ -221,7 +221,7 @@ def test_who_has_options_that_other_models_accept_is_told_of_no_other_and_nobody
     fewer = 0
     for seed in range(6):
         codec, instances, people = people_of(seed)
-        objective, goal = Objective(L1()), Threshold(0.5)
+        objective, goal = Objective(L1()), ThresholdGoal(0.5)
         weights = np.linspace(-1.0, 2.0, codec.dimension)
         score = LogisticScore(weights, -0.5)
         others = [LogisticScore(np.roll(weights, shift), -0.5 - 0.1 * shift) for shift in range(4)]
@@ -251,7 +251,7 @@ def test_no_value_between_a_target_and_its_end_is_rejected_by_a_model_of_trees(
     X = random.random((200, 2))
     labels = ((np.sin(40 * X[:, 0]) + X[:, 1] + random.normal(0, 0.3, 200)) > 0.4).astype(int)
     forest = Forest(RandomForestClassifier(5, random_state=seed).fit(X, labels), 2)
-    low, scale, objective, goal = np.array([50.0, 10.0]), np.array([900.0, 30.0]), Objective(L1()), Threshold(0.5)
+    low, scale, objective, goal = np.array([50.0, 10.0]), np.array([900.0, 30.0]), Objective(L1()), ThresholdGoal(0.5)
     space = scaled_space(np.arange(2), ("up", "down"), np.full(2, step))._replace(
         low=low, scale=scale, digits=(digits, digits), ranges=Ranges.from_bounds(low, low + scale)
     )

@@ -10,7 +10,7 @@ import pytest
 from onward.agents.choices import Choice, registry
 from onward.agents.choices.components.execution_model import SAMPLE
 from onward.agents.registry import Registry
-from onward.testing.choices import CHOICE, Learners
+from onward.testing.choices import CHOICE, FreshLearners
 from onward.testing.choices.scripts import CELLS, MANY, any_step
 from onward.tests.support.choice_artefacts import ARTEFACTS, VERIFIER
 
@@ -18,7 +18,7 @@ from onward.tests.support.choice_artefacts import ARTEFACTS, VERIFIER
 @pytest.mark.parametrize("law", CHOICE)
 @pytest.mark.parametrize("name", sorted(registry))
 def test_every_choice_keeps_the_laws(name: str, law: str) -> None:
-    CHOICE[law].hold(name, Learners(registry[name], ARTEFACTS))
+    CHOICE[law].hold(name, FreshLearners(registry[name], ARTEFACTS))
 
 
 def test_the_scripts_reach_the_branches_for_many_options() -> None:

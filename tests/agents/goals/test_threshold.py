@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 
 
 def test_agrees_with_a_forests_own_prediction_also_on_even_votes() -> None:
@@ -10,4 +10,4 @@ def test_agrees_with_a_forests_own_prediction_also_on_even_votes() -> None:
     forest = RandomForestClassifier(2, random_state=0).fit(rows, labels)
     score = forest.predict_proba(rows)[:, 1]
     assert (score == 0.5).any()
-    assert (Threshold(0.5).reached(score) == (forest.predict(rows) == 1)).all()
+    assert (ThresholdGoal(0.5).reached(score) == (forest.predict(rows) == 1)).all()

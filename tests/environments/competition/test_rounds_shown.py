@@ -12,11 +12,11 @@ from rich.console import Console
 from onward.environments.competition.played import shown
 from onward.environments.figures.recording import Recording
 from onward.environments.figures.screen import Display, panel, tables
-from onward.environments.figures.sections import RunProgress, RunView, Shown
+from onward.environments.figures.sections import RunProgress, RunView, ShownWorld
 from onward.schemas.events import Coverage, PromiseChange, Recourse, Threshold
 
 NOTHING = Recording().summary({})
-OTHER = Shown(RunProgress(0, 60, "0 of 60 rejected people answered"), "")
+OTHER = ShownWorld(RunProgress(0, 60, "0 of 60 rejected people answered"), "")
 CLOSED = Threshold(
     "grants", 0, 7, "2026-11-30T00:00:00Z", 9, 19, 12, 7, 5, 9, 0.612, 0.701, 0.7, 8,
     Coverage(0.95, 0.962, 8), 6, ("newcomers",), "m",

@@ -11,7 +11,7 @@ import pytest
 
 from onward.environments.figures.recording import PolicySummary, ShownAnswers, Summary
 from onward.environments.figures.report import outcome_in_words, without_way, write_report
-from onward.environments.figures.sections import Line, Plot, RunView, Section
+from onward.environments.figures.sections import Plot, PlotLine, RunView, Section
 from onward.schemas.events import Change, NoRecourse, Option, Recourse
 from onward.tests.environments.figures.test_screen import NOBODY, SHOWN
 
@@ -21,7 +21,9 @@ WIDTH = 390
 SCRIPT = "<script>alert(1)</script>"
 
 
-OWN = Section(SCRIPT, [("name", "number"), (SCRIPT, "7")], [SCRIPT], [Plot("own", [Line(SCRIPT, [0, 1], [1, 2], 0)])])
+OWN = Section(
+    SCRIPT, [("name", "number"), (SCRIPT, "7")], [SCRIPT], [Plot("own", [PlotLine(SCRIPT, [0, 1], [1, 2], 0)])]
+)
 """A plot, a table and a line of a world."""
 
 

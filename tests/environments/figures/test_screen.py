@@ -11,10 +11,10 @@ from rich.console import Console
 from onward.environments.figures import screen
 from onward.environments.figures.recording import Latency, PolicySummary, Summary
 from onward.environments.figures.screen import LiveDisplay, panel, tables
-from onward.environments.figures.sections import RunProgress, RunView, Section, Shown
+from onward.environments.figures.sections import RunProgress, RunView, Section, ShownWorld
 from onward.schemas.events import Change, Option, Recourse
 
-SHOWN = Shown(RunProgress(5, 5, "5 of 5 rejected people answered"), "")
+SHOWN = ShownWorld(RunProgress(5, 5, "5 of 5 rejected people answered"), "")
 NOBODY = Summary(
     5, 5, 0, 5, 0, 0, 0, 0, {}, 0, {"protoar": PolicySummary(0.0, None, None, 0.0)}, 0.0, 1.0, Latency(1.0, 2.0), 1.0
 )

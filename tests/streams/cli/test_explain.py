@@ -21,7 +21,7 @@ from onward.streams.programs.assembly import assemble
 from onward.streams.programs.bundle.manifest import MANIFEST
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.records import Record
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.fixed_models import FEATURES, assembled, spec_text, write_model
 from onward.tests.support.installations import TOPICS
@@ -57,7 +57,7 @@ class Explained:
 @pytest.fixture
 def explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Explained]:
     """A person who is rejected and improves, one who is approved, and one with a name that is markup."""
-    tape = Tape(Run({"loan": assembled(SPEC, tmp_path / "program", bias=-3.0)}, tmp_path))
+    tape = Tape(PipelineRun({"loan": assembled(SPEC, tmp_path / "program", bias=-3.0)}, tmp_path))
     tape.applies("ada", 0, PERSON)
     tape.applies("eve", MINUTE_MS, RICH)
     tape.send("applications", Application("loan", HOSTILE, PERSON), 2 * MINUTE_MS, "a-hostile")
@@ -95,7 +95,7 @@ def protected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Ex
     (folder / "spec.yaml").write_text(text, encoding="utf-8")
     loaded = load_program_spec(folder / "spec.yaml")
     write_model(folder / "v1", loaded.spec, -3.0)
-    tape = Tape(Run({"loan": assemble(loaded)}, tmp_path))
+    tape = Tape(PipelineRun({"loan": assemble(loaded)}, tmp_path))
     tape.applies("ada", 0, PERSON)
     tape.fold()
     with EmbeddedBroker(dict.fromkeys((*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs), 1)) as broker:

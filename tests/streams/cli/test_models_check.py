@@ -20,7 +20,7 @@ from onward.streams.ledger.ledger import Ledger
 from onward.streams.programs.assembly import assemble_all
 from onward.streams.programs.bundle.loader import read_manifest
 from onward.streams.programs.spec_check import load_program_spec
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story
 from onward.tests.support.programs import features, write_programs
 from onward.tests.support.stricter_models import write_stricter
@@ -48,7 +48,7 @@ class Installation:
         content = {**PROGRAM, "promise": promise if promise == NOTHING else {**PROGRAM["promise"], **(promise or {})}}
         [self.spec] = write_programs(folder, {"loan": content})
         self.program = assemble_all([load_program_spec(self.spec)])["loan"]
-        self.tape = Story(Run({"loan": self.program}, folder))
+        self.tape = Story(PipelineRun({"loan": self.program}, folder))
         self.state = folder / "state"
 
     def with_people(self, count: int = PEOPLE) -> Installation:

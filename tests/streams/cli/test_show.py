@@ -21,7 +21,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.records import TopicPartition
 from onward.streams.replay.happenings import Happening
 from onward.streams.replay.history import History
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.questions import stories as asked
@@ -187,7 +187,7 @@ def test_what_answers_taught_is_told_by_feature(tmp_path: Path, capsys: pytest.C
     text = "policy: {objective: cost, generator: search, choice: emc, cost: mixed, options: 2}\nshards: 2"
     program = assembled(text, tmp_path / "program", bias=-3.0)
     person = {"region": "north", "income": 40, "debts": 6, "housing": "rent", "training": "none"}
-    tape = Tape(Run({"loan": program}, tmp_path))
+    tape = Tape(PipelineRun({"loan": program}, tmp_path))
     tape.says("x", 0, "1", id="early")
     tape.applies("x", 0, person)
     tape.says("x", 1, "1", id="again")

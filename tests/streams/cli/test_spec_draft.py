@@ -18,7 +18,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import load_spec, parse_spec
 from onward.streams.cli import main
 from onward.streams.cli import spec as spec_command
-from onward.streams.cli.display.interview import Interview
+from onward.streams.cli.display.interview import DraftInterview
 from onward.streams.cli.display.read_progress import LineProgress
 
 ROOT = Path(__file__).parents[3]
@@ -102,7 +102,7 @@ def test_measures_that_go_together_are_asked_about_once_they_may_change(tmp_path
     answers, spec = tmp_path / "answers.yaml", tmp_path / "spec.yaml"
     answers.write_text("label: {hired: 1}\nmutable: {pay_3m: up, pay_12m: up}\n")
     monkeypatch.setattr(sys, "stdin", io.StringIO("pay_1m\npay_12m\n"))
-    drafted = (tmp_path / "jobs.csv", "hired", spec, answers, Interview())
+    drafted = (tmp_path / "jobs.csv", "hired", spec, answers, DraftInterview())
     assert spec_command.draft(*drafted) == 0
     told = capsys.readouterr().err
     assert "pay_3m: when people change one of them, do the others follow, and which one is it?" in told

@@ -20,7 +20,7 @@ from onward.schemas.events import Answer
 from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import LoadedSpec
 from onward.schemas.words.form import FeatureWords, LanguageWords, Organisation, ProgramWords, ValueKind
-from onward.streams.console.applicants import Applicants
+from onward.streams.console.applicants import ApplicantPages
 from onward.streams.console.case_store import FILE, CaseStore
 from onward.streams.console.cases import Cases
 from onward.streams.console.desk import Desk
@@ -32,7 +32,7 @@ from onward.streams.console.outbox import Outbox
 from onward.streams.console.pages import Pages
 from onward.streams.console.programmes import Programmes
 from onward.streams.console.programs import console_programs
-from onward.streams.console.who import Gate, OpenGate
+from onward.streams.console.who import OpenGate, SignInGate
 from onward.streams.errors import LedgerError
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
@@ -77,9 +77,9 @@ class Console:
         return Desk(*parts, self._wake, lambda: self.clock)
 
     def applicants(self, address: URL | None = None) -> web.Application:
-        return Applicants(self.desk, address).site()
+        return ApplicantPages(self.desk, address).site()
 
-    def office(self, gate: Gate | None = None) -> web.Application:
+    def office(self, gate: SignInGate | None = None) -> web.Application:
         people_at = URL("https://pages.example")
         return Office(self.desk, Programmes(self.folder), gate or OpenGate(), lambda: "now", people_at).site()
 

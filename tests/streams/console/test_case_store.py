@@ -11,7 +11,7 @@ import pytest
 
 from onward.schemas.events import Application, Erasure, Model
 from onward.streams.console.case_store import CaseStore
-from onward.streams.console.cases import Case, Cases
+from onward.streams.console.cases import Cases, ConsoleCase
 from onward.streams.console.handles import Keys, keys_of
 from onward.streams.console.programmes import Programmes
 from onward.streams.console.upkeep import Backup
@@ -58,7 +58,7 @@ def told_by_topics(story: Tape, name: str) -> History:
     return found
 
 
-def found(folder: Path, name: str) -> Case | None:
+def found(folder: Path, name: str) -> ConsoleCase | None:
     cases = Cases(folder / "console", KEYS)
     try:
         return cases.find("loan", name)

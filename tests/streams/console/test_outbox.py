@@ -12,7 +12,7 @@ import pytest
 from onward.schemas.events import Answer
 from onward.schemas.kinds import kinds
 from onward.streams.console.case_store import CaseStore
-from onward.streams.console.follower import Follower, Sender
+from onward.streams.console.follower import OutboxSender, TopicFollower
 from onward.streams.console.handles import Keys
 from onward.streams.console.outbox import Outbox
 from onward.streams.errors import BrokerError, LedgerError
@@ -80,7 +80,7 @@ def test_an_answer_of_before_a_kill_reaches_its_topic(tmp_path: Path) -> None:
     kept.close()
     names = (*TOPICS.inputs, TOPICS.journal, *TOPICS.outputs)
     with EmbeddedBroker(dict.fromkeys(names, 1)) as broker:
-        stop, sender = threading.Event(), Sender(broker.options(), TOPICS, tmp_path)
+        stop, sender = threading.Event(), OutboxSender(broker.options(), TOPICS, tmp_path)
         thread = threading.Thread(target=sender.run, args=(stop,))
         thread.start()
         with EventReader(broker.options(), [TOPICS.answers]) as reader:
@@ -106,7 +106,7 @@ def test_what_stood_on_its_topic_before_a_kill_is_not_sent_again(tmp_path: Path)
             if number % 2:  # a kill came before it was noted
                 kept._db.execute("UPDATE outbox SET sent = 0 WHERE event_id = ?", (f"console/{number}",))
         put(kept, "last")
-        stop, sender = threading.Event(), Sender(broker.options(), TOPICS, tmp_path)
+        stop, sender = threading.Event(), OutboxSender(broker.options(), TOPICS, tmp_path)
         thread = threading.Thread(target=sender.run, args=(stop,))
         thread.start()
         while kept.waiting()[0]:
@@ -125,7 +125,7 @@ def test_what_stood_on_its_topic_before_a_kill_is_not_sent_again(tmp_path: Path)
 
 def test_a_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = CaseStore(tmp_path, TOPICS, Keys(["x"]))
-    stop, follower = threading.Event(), Follower(KafkaOptions(brokers=("127.0.0.1:1",)), TOPICS, store)
+    stop, follower = threading.Event(), TopicFollower(KafkaOptions(brokers=("127.0.0.1:1",)), TOPICS, store)
     tried = []
 
     def read(_: threading.Event) -> None:

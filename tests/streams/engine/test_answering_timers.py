@@ -17,14 +17,14 @@ import pytest
 from onward.schemas.events import NoRecourse, Outcome, Recourse
 from onward.schemas.kinds import Kind, kinds
 from onward.streams.engine import handlers
-from onward.streams.engine.assessment import Assessment, Person, assess
+from onward.streams.engine.assessment import AssessedPerson, Assessment, assess
 from onward.streams.engine.cases import AWAITING_DECISION, Case, Status
 from onward.streams.engine.handlers import Handler, TimerHandler
 from onward.streams.engine.replies import DecidedCase, Terms, answer_people
 from onward.streams.engine.timing.timers import EVENT_TIME, Timer
 from onward.streams.journal.entries import CaseKey
 from onward.testing.ledger import dump
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 from onward.tests.support.ledgers import cases
 
@@ -60,7 +60,7 @@ class ReplyTimerHandler(TimerHandler):
         program = fold.state.program(timer.program)
         model, case = fold.state.model(program), fold.case(CaseKey(timer.program, timer.key))
         case.time_ms = max(case.time_ms, timer.due)
-        assessment = assess(program, model, {case.key: Person(case.features)})[case.key]
+        assessment = assess(program, model, {case.key: AssessedPerson(case.features)})[case.key]
         assert isinstance(assessment, Assessment)
         answer_people([DecidedCase(case, assessment.approved, assessment)], Terms(model), fold)
 
@@ -130,7 +130,7 @@ def test_answers_do_not_depend_on_where_the_journal_is_cut(tmp_path, window, cho
     policy = {"exploration": 0.5}
     story = told(tmp_path, 3, window=WINDOWS[window], choice=choice, candidates=24, policy=policy)
     expected = dump(story.fold())
-    run = Run(story.run.programs, tmp_path / "cut")
+    run = PipelineRun(story.run.programs, tmp_path / "cut")
     journal = story.journal
     ledger = asyncio.run(run.fold(journal, range(cut, len(journal), cut)))
     assert run.outputs() == story.run.outputs()

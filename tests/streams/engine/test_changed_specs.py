@@ -24,7 +24,7 @@ from onward.streams.ledger.array_codec import unpack
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
 from onward.testing.ledger import dump, rows
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
 from onward.tests.support.changed_specs import (
@@ -95,7 +95,7 @@ def test_a_worker_with_a_later_file_replays_the_journal_from_its_first_spec(tmp_
     expected, outputs = dump(story.fold()), story.run.outputs()
     given = story.run.programs["loan"]
     for change in (NARROWER, lambda spec: policy(options=1)(NARROWER(spec))):
-        later = Run({"loan": given.begun_with(change(given.spec))}, tmp_path / change(given.spec).policy.choice)
+        later = PipelineRun({"loan": given.begun_with(change(given.spec))}, tmp_path / change(given.spec).policy.choice)
         later.broker.logs["journal", 0] = story.journal
         again = Tape(later)
         assert dump(again.fold(f"ledger {change(given.spec).policy.options}")) == expected
@@ -127,7 +127,7 @@ def test_a_journal_of_an_earlier_version_is_begun_with_the_spec_of_the_file(tmp_
     story = tape(tmp_path, **SEARCH)
     story.applies("p")
     [record] = [record for record in story.journal if b"onward.application" in (record.value or b"")]
-    old = Tape(Run(story.run.programs, tmp_path / "old"))
+    old = Tape(PipelineRun(story.run.programs, tmp_path / "old"))
     old.run.broker.logs["journal", 0] = [record._replace(offset=0)]
     assert [answer.application for answer in old.run.events("recourse", Recourse)] == []
     old.fold()

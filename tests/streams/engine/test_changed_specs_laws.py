@@ -18,7 +18,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.streams.programs.program import Program
 from onward.streams.worker.stages import Stage
 from onward.testing.ledger import dump
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import FEATURES, build_program
 from onward.testing.tape import MINUTE_MS, TIMED, Tape
 from onward.tests.streams.engine.promises.stories import PROMISE, promising, small_pieces
@@ -72,7 +72,7 @@ def told(tmp_path, monkeypatch, seed: int, name: str) -> Tape:
     tape = (
         promising_story(tmp_path, monkeypatch, program)
         if name == "promises"
-        else Tape(Run({"loan": program}, tmp_path))
+        else Tape(PipelineRun({"loan": program}, tmp_path))
     )
     changes = [*CHANGES.values(), *OTHERS.values()]
     for number in range(PEOPLE):

@@ -8,7 +8,7 @@ from onward.agents.choices import registry
 from onward.schemas.events import Recourse
 from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS, Tape
 
@@ -17,7 +17,7 @@ PEOPLE = 14
 
 def story(choice, directory):
     """People who come by the minute; of what they were told some comes true, some late, and some never saw it."""
-    tape = Tape(Run({"loan": build_program(choice=choice, window={"steps": 3})}, directory))
+    tape = Tape(PipelineRun({"loan": build_program(choice=choice, window={"steps": 3})}, directory))
     for minute in range(PEOPLE):
         features = {"region": ("north", "south")[minute % 2], "income": 10.0 + minute, "debts": 4 + minute % 3}
         tape.applies(f"p{minute}", minute * MINUTE_MS, features=features)

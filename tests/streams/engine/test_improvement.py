@@ -19,7 +19,7 @@ from onward.streams.programs.bundle.manifest import MANIFEST, Manifest
 from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import Tape
 from onward.tests.support.ledgers import cases
 from onward.tests.support.loans import write_loans
@@ -56,7 +56,7 @@ def trained(tmp_path_factory) -> Program:
 
 
 def story_of(one: Program, tmp_path: Path) -> Tape:
-    return Tape(Run({"loan": one}, tmp_path))
+    return Tape(PipelineRun({"loan": one}, tmp_path))
 
 
 def test_a_spec_without_an_objective_asks_for_options_that_help(trained, tmp_path):

@@ -19,7 +19,7 @@ from onward.schemas.kinds import kinds
 from onward.streams.cli.display.happenings import in_words
 from onward.streams.engine import handlers
 from onward.streams.engine.cases import Status
-from onward.streams.engine.observations import OBSERVATIONS
+from onward.streams.engine.metrics import OBSERVATIONS
 from onward.streams.replay.history import History
 from onward.streams.worker.stages import Stage
 from onward.testing.tape import MINUTE_MS, TIMED, tape

@@ -11,7 +11,7 @@ import pytest
 from onward.deploy.generate import page_tables
 from onward.deploy.grafana import board
 from onward.streams.engine import observations
-from onward.streams.engine.observations import OBSERVATIONS
+from onward.streams.engine.metrics import OBSERVATIONS
 from onward.streams.engine.rewards import outcome
 from onward.testing.tape import MINUTE_MS, TIMED, tape
 from onward.tests.support.exposition import expose

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from onward.schemas.events import Application, Decision, NoRecourse, Outcome, Recourse, Reward
 from onward.testing.ledger import dump
-from onward.testing.pipeline import START_MS, Run, Sender, idle_tick
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, idle_tick
 from onward.testing.program import build_program
 
 MINUTE_MS = 60_000
@@ -91,11 +91,11 @@ def test_any_cut_of_the_journal_gives_the_same_bytes_and_the_same_ledger(data):
     topics = records(data.draw(histories(list(PROGRAMS))))
     order = data.draw(interleavings(topics))
     with tempfile.TemporaryDirectory() as folder:
-        whole = Run(programs(PROGRAMS), Path(folder))
+        whole = PipelineRun(programs(PROGRAMS), Path(folder))
         journal = journal_of(whole, order)
         reference = dump(asyncio.run(whole.fold(journal, name="whole")))
         cuts = data.draw(st.sets(st.integers(1, len(journal) - 1)))
-        cut = Run(programs(PROGRAMS), Path(folder))
+        cut = PipelineRun(programs(PROGRAMS), Path(folder))
         ledger = asyncio.run(cut.fold(journal, sorted(cuts), name="cut"))
         assert cut.outputs() == whole.outputs()
         assert dump(ledger) == reference
@@ -103,7 +103,7 @@ def test_any_cut_of_the_journal_gives_the_same_bytes_and_the_same_ledger(data):
 
 def answers_and_fates(order, names):
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(programs(names), Path(folder))
+        run = PipelineRun(programs(names), Path(folder))
         asyncio.run(run.fold(journal_of(run, order)))
         answers = run.events("recourse", Recourse | NoRecourse)
         fates = run.events("rewards", Reward)

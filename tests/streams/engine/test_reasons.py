@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from onward.schemas.events import ModelDecision, NoRecourse, Reason
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import FEATURES, build_program
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, limited
@@ -23,7 +23,7 @@ def with_baseline(program):
 
 
 def tape(tmp_path, **program):
-    return Tape(Run({"loan": with_baseline(build_program(**TIMED, **program))}, tmp_path))
+    return Tape(PipelineRun({"loan": with_baseline(build_program(**TIMED, **program))}, tmp_path))
 
 
 def decisions(story):
@@ -57,7 +57,7 @@ def test_who_has_no_way_forward_reads_the_same_reasons(tmp_path):
 
 
 def test_a_bundle_without_a_baseline_gives_no_reasons(tmp_path):
-    story = Tape(Run({"loan": build_program(**TIMED)}, tmp_path))
+    story = Tape(PipelineRun({"loan": build_program(**TIMED)}, tmp_path))
     story.applies("poor")
     story.fold()
     assert decisions(story)["poor"].reasons is UNSET
@@ -98,7 +98,7 @@ def test_portions_of_any_size_give_the_same_reasons(tmp_path):
 
 
 def rounds(tmp_path):
-    story = Story(Run({"loan": with_baseline(limited())}, tmp_path))
+    story = Story(PipelineRun({"loan": with_baseline(limited())}, tmp_path))
     for name, income in {"low": 15, "first": 45, "third": 30, "second": 40}.items():
         story.applies_with(name, 10 * MINUTE_MS, income, applicant=f"person {name}")
     return story

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from onward.streams.records import Record
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 
 HERE = Path(__file__).parent
@@ -68,7 +68,7 @@ async def test_a_recorded_journal_gives_the_recorded_outputs(tmp_path, cuts):
         Record("journal", 0, offset, time_ms, None, line.encode(), ())
         for offset, time_ms, line in lines("recorded_journal.jsonl.gz")
     ]
-    run = Run(programs(), tmp_path)
+    run = PipelineRun(programs(), tmp_path)
     run.broker.logs["journal", 0] = journal
     await run.fold(journal, [cut for cut in cuts if cut < len(journal)])
     got = [

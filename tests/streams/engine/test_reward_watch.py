@@ -23,7 +23,7 @@ from onward.streams.programs.program import Program
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.programs.training.train import train
 from onward.testing.ledger import rows
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.exposition import expose
 from onward.tests.support.loans import write_loans
@@ -58,7 +58,7 @@ def played(program: Program, folder: Path, useless_from: int) -> Tape:
     From the person of a number on a higher income does nothing.
     """
     folder.mkdir()
-    random, story = np.random.default_rng(0), Tape(Run({"loan": program}, folder))
+    random, story = np.random.default_rng(0), Tape(PipelineRun({"loan": program}, folder))
     people: list[dict[str, Value]] = []
     for _ in range(PEOPLE):
         debts = int(random.integers(0, 12))

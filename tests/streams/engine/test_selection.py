@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from onward.schemas.events import Recourse
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import POOR, RICH, tape
 
 STORIES = {
@@ -38,7 +38,7 @@ def test_a_chunk_gives_what_its_entries_give_one_by_one(tmp_path, between):
     journal = list(story.journal)
 
     def outputs(name, cuts):
-        run = Run(story.run.programs, tmp_path / name)
+        run = PipelineRun(story.run.programs, tmp_path / name)
         asyncio.run(run.fold(journal, cuts))
         return run.outputs(), [answer.options[0].candidate for answer in run.events("recourse", Recourse)]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace as replace_fields
 from onward.schemas.events import NoRecourse, Question, Recourse
 from onward.schemas.words.form import FeatureWords, LanguageWords, ValueKind
 from onward.streams.programs.spec_changes import changes
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS, POOR, TIMED, Tape
 from onward.tests.support.applicant_texts import faults
@@ -44,7 +44,7 @@ def program(words=None, **given):
 
 
 def story(tmp_path, words, **given):
-    return Tape(Run({"loan": program(words, **given)}, tmp_path))
+    return Tape(PipelineRun({"loan": program(words, **given)}, tmp_path))
 
 
 def test_an_option_is_told_in_every_language_of_the_words(tmp_path):

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from onward.schemas.headers import format_time
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, TIMED, Tape, tape
 from onward.tests.support.ledgers import cases
@@ -136,7 +136,7 @@ def test_a_decision_long_before_its_application_is_a_dead_letter_in_every_order(
 
 
 def test_the_waiting_list_has_room_again_for_every_event_that_left(tmp_path):
-    run = Run({"loan": build_program(**TIMED)}, tmp_path, waiting_limit=1)
+    run = PipelineRun({"loan": build_program(**TIMED)}, tmp_path, waiting_limit=1)
     story = Tape(run)
     story.outcome("x", MINUTE_MS)
     story.applies("x")

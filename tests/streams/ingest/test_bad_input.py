@@ -15,7 +15,7 @@ from onward.schemas.events import Application, DeadLetter, Decision, Model, NoRe
 from onward.schemas.kinds import kinds
 from onward.streams.ingest.validation import RecordLimits, Validator
 from onward.streams.records import Record
-from onward.testing.pipeline import START_MS, Run, Sender, idle_tick, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, idle_tick, no_clock
 from onward.testing.program import FEATURES, build_program
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
@@ -141,7 +141,7 @@ BAD = {
 
 
 def run_records(tmp_path, records, **program):
-    run = Run({"loan": build_program(**program)}, tmp_path)
+    run = PipelineRun({"loan": build_program(**program)}, tmp_path)
     asyncio.run(run.fold(asyncio.run(run.ingest(records))))
     return run
 
@@ -221,7 +221,7 @@ def test_colons_in_names_and_spaces_before_them_are_no_repeated_keys(tmp_path):
 
 def test_a_repeated_key_is_found_where_another_feature_is_left_out(tmp_path):
     features = [{**feature, "missing": 4} if feature["name"] == "debts" else feature for feature in FEATURES]
-    run = Run({"loan": build_program(features=features)}, tmp_path)
+    run = PipelineRun({"loan": build_program(features=features)}, tmp_path)
     text = b'{"program":"loan","application":"a","features":{"region":"north","income":1,"income":2}}'
     asyncio.run(run.fold(asyncio.run(run.ingest([raw(text)(Sender())]))))
     assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["duplicate_key"]
@@ -240,7 +240,7 @@ def test_an_event_in_any_normal_form_finds_its_category_and_its_case(tmp_path, e
         raw(written(applied), id="1")(sender),
         raw(written(Outcome("loan", "Zoé", "improved")), "outcomes", Outcome("loan", "", "improved"), id="2")(sender),
     ]
-    run = Run({"loan": build_program(features=features, regions=("Nîmes", "Orléans"))}, tmp_path)
+    run = PipelineRun({"loan": build_program(features=features, regions=("Nîmes", "Orléans"))}, tmp_path)
     asyncio.run(run.fold(asyncio.run(run.ingest(records))))
     assert run.events("dead-letters", DeadLetter) == []
     [answer] = run.events("recourse", Recourse)
@@ -250,7 +250,7 @@ def test_an_event_in_any_normal_form_finds_its_category_and_its_case(tmp_path, e
 
 def test_an_entry_of_an_earlier_version_s_journal_keeps_its_id(tmp_path):
     sender = Sender()
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     [tick, record] = asyncio.run(run.ingest([good(sender, "a-7")]))
     old = record._replace(value=record.value.replace(b"a-7", "e\u0301\u202e7".encode()))
     asyncio.run(run.fold([tick, old]))
@@ -283,7 +283,7 @@ def test_a_detail_never_shows_the_value_of_a_personal_feature(tmp_path):
     ids=["refused value", "headers"],
 )
 def test_a_dead_letter_is_not_larger_than_kafka_takes(tmp_path, record):
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     [journal] = [found for found in asyncio.run(run.ingest([record])) if b"dead-letter" in found.value]
     assert len(journal.value) < 900_000
     asyncio.run(run.fold(run.broker.logs["journal", 0]))
@@ -325,7 +325,7 @@ def test_an_outcome_before_its_recourse_waits_for_it(tmp_path):
 
 def test_an_outcome_for_nothing_dangles_once_time_has_passed(tmp_path):
     sender = Sender()
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     journal = asyncio.run(run.ingest([outcome(sender, "nobody"), outcome(sender, "nobody"), good(sender)]))
     journal.append(idle_tick(run, START_MS + DAY_MS))
     asyncio.run(run.fold(journal))
@@ -378,7 +378,7 @@ def test_a_decision_before_its_application_waits_for_it(tmp_path):
 
 def test_a_decision_for_nothing_is_a_dead_letter_once_time_has_passed(tmp_path):
     sender = Sender()
-    run = Run({"loan": build_program(decisions="external")}, tmp_path)
+    run = PipelineRun({"loan": build_program(decisions="external")}, tmp_path)
     journal = asyncio.run(run.ingest([decision(sender, "nobody", approved=False)]))
     journal.append(idle_tick(run, START_MS + DAY_MS))
     asyncio.run(run.fold(journal))
@@ -398,7 +398,7 @@ def test_a_repeated_decision_is_left_out_and_a_second_one_is_a_dead_letter(tmp_p
 
 def test_the_waiting_list_has_a_limit(tmp_path):
     sender = Sender()
-    run = Run({"loan": build_program()}, tmp_path, waiting_limit=2)
+    run = PipelineRun({"loan": build_program()}, tmp_path, waiting_limit=2)
     records = [*(outcome(sender, f"nobody{number}") for number in range(3)), good(sender)]
     asyncio.run(run.fold(asyncio.run(run.ingest(records))))
     assert [letter.reason for letter in run.events("dead-letters", DeadLetter)] == ["waiting_list_full"]
@@ -418,7 +418,7 @@ def test_a_person_without_a_feasible_candidate_is_told_the_binding_reason(tmp_pa
 
 def test_a_foreign_record_in_the_journal_is_a_dead_letter(tmp_path):
     sender = Sender()
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     journal = asyncio.run(run.ingest([good(sender)]))
     journal.append(Record("journal", 0, len(journal), START_MS, None, b"hello", ()))
     asyncio.run(run.fold(journal))

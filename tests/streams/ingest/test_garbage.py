@@ -15,7 +15,7 @@ from onward.streams.ingest.refusals import OVER_QUOTA
 from onward.streams.ingest.validation import RecordLimits
 from onward.streams.metrics import Metrics
 from onward.streams.records import TopicPartition
-from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, no_clock
 from onward.testing.program import build_program
 
 POOR = {"region": "north", "income": 10.0, "debts": 4}
@@ -50,7 +50,7 @@ def offsets(letters):
 
 @pytest.fixture
 def run(tmp_path):
-    return Run({"loan": build_program()}, tmp_path)
+    return PipelineRun({"loan": build_program()}, tmp_path)
 
 
 @pytest.mark.attack
@@ -118,7 +118,7 @@ async def test_beyond_the_quota_records_share_letters_whatever_the_reason(run):
 )
 async def test_after_a_crash_each_unusable_record_is_in_one_letter(tmp_path_factory, kinds, cuts, crash, later):
     """The records before the crash are read again behind it, in other chunks."""
-    run, sender = Run({"loan": build_program()}, tmp_path_factory.mktemp("run")), Sender()
+    run, sender = PipelineRun({"loan": build_program()}, tmp_path_factory.mktemp("run")), Sender()
     make = {
         "g": lambda n: good(sender, f"good-{n}"),
         "j": lambda n: junk(sender, b"j%d" % n),

@@ -7,7 +7,7 @@ import pytest
 from onward.schemas.events import Application
 from onward.streams.errors import LedgerError
 from onward.streams.ledger.summary import PromisesSummary, RoundsSummary, summaries
-from onward.testing.pipeline import START_MS, Run, Sender
+from onward.testing.pipeline import START_MS, PipelineRun, Sender
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.promises import stories as promised
@@ -16,7 +16,7 @@ from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 
 async def test_the_summary_counts_what_the_worker_answered(tmp_path: Path) -> None:
     programs = {name: build_program(name, window={"steps": 4}) for name in ("loans", "mortgages")}
-    run, sender = Run(programs, tmp_path), Sender()
+    run, sender = PipelineRun(programs, tmp_path), Sender()
     people = [Application("loans", f"a{number}", {"region": "north", "income": 10, "debts": 9}) for number in range(6)]
     records = [
         sender.record(run.topics.applications, person, time_ms=START_MS + number, id=f"e{number}")

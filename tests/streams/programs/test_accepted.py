@@ -13,7 +13,7 @@ from onward.streams.ingest.ingest import Ingest
 from onward.streams.metrics import Metrics
 from onward.streams.programs.accepted import AcceptedFile
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
-from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL
 
@@ -48,12 +48,12 @@ def announced(run, accepted, digests):
 
 
 def test_an_older_version_is_refused_until_its_line_stands_last_again(tmp_path, listed):
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     assert announced(run, listed, [NEW, OLD, FORGED]) == 2
-    assert announced(Run({"loan": build_program()}, tmp_path), None, [NEW, OLD, FORGED]) == 0
+    assert announced(PipelineRun({"loan": build_program()}, tmp_path), None, [NEW, OLD, FORGED]) == 0
     with listed.path.open("a") as file:
         file.write(f"model loan {OLD}\n")
-    assert announced(Run({"loan": build_program()}, tmp_path), listed, [OLD]) == 0
+    assert announced(PipelineRun({"loan": build_program()}, tmp_path), listed, [OLD]) == 0
     assert "stands before the newest line" in listed.refusal("model", "loan", NEW)
 
 
@@ -70,7 +70,7 @@ def test_what_is_no_list_ends_a_start_and_leaves_a_running_worker_its_last_one(t
 
 @pytest.mark.parametrize("digest", [OLD, FORGED])
 def test_a_forged_line_of_the_journal_ends_the_worker_that_has_a_list(tmp_path, listed, monkeypatch, digest):
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     announced(run, None, [digest])
     bundle = run.programs["loan"].bundle
     monkeypatch.setattr(type(run.programs["loan"]), "load", lambda self, manifest, sha256: bundle)
@@ -85,7 +85,7 @@ def test_a_forged_line_of_the_journal_ends_the_worker_that_has_a_list(tmp_path, 
 
 
 def test_a_ledger_that_answers_by_what_is_not_listed_ends_the_worker_that_has_a_list(tmp_path, listed, monkeypatch):
-    run = Run({"loan": build_program()}, tmp_path)
+    run = PipelineRun({"loan": build_program()}, tmp_path)
     announced(run, None, [OLD])
     other = replace(run.programs["loan"].bundle, manifest_sha256=OLD)
     monkeypatch.setattr(type(run.programs["loan"]), "load", lambda self, manifest, sha256: other)

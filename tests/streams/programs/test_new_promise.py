@@ -17,7 +17,7 @@ from onward.streams.api.training import train
 from onward.streams.cli import main
 from onward.streams.programs.assembly import assemble
 from onward.streams.programs.spec_check import load_program_spec
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import DAY_MS, Tape
 from onward.tests.support.example_methods import example_methods
 from onward.tests.support.loans import reviewed_spec, write_loans
@@ -119,7 +119,7 @@ def test_a_new_model_is_asked_only_about_options_that_are_nearer_than_it(folder:
     file = trained(folder, "{kind: distance, parameters: {least: 0.4}}")
     second = train(folder / "loans.csv", file, folder / "later", estimator="logistic_regression", seed=2)
     program = assemble(load_program_spec(file))
-    story = Tape(Run({program.name: program}, folder))
+    story = Tape(PipelineRun({program.name: program}, folder))
     for number, features in enumerate(PEOPLE):
         story.applies(f"p{number}", 0, features, program.name)
     manifest = folder / "later" / "manifest.json"

@@ -25,7 +25,7 @@ from onward.streams.programs.protected_reading import protected_fault
 from onward.streams.programs.spec_changes import SpecRefusedError
 from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import IncomeModel
 from onward.testing.tape import MINUTE_MS, Tape
 from onward.tests.support.changed_specs import feature, spec_event
@@ -84,7 +84,7 @@ def test_no_worker_starts_with_a_model_that_decides_by_what_is_protected(files):
 
 
 def test_where_the_spec_says_that_it_may_it_does(files, tmp_path):
-    story = Tape(Run({"loan": program(files["allowed"])}, tmp_path))
+    story = Tape(PipelineRun({"loan": program(files["allowed"])}, tmp_path))
     for housing in ("rent", "own"):
         story.applies(housing, features={**BETWEEN, "housing": housing})
     story.fold()
@@ -95,7 +95,7 @@ def test_where_the_spec_says_that_it_may_it_does(files, tmp_path):
 def test_what_began_without_a_word_goes_on_and_is_corrected_by_an_announced_spec(files, tmp_path, name, monkeypatch):
     """A ledger or a journal of an older version holds a spec that says nothing."""
     before = program(files["silent"], has_begun=True)
-    story = Tape(Run({"loan": before}, tmp_path))
+    story = Tape(PipelineRun({"loan": before}, tmp_path))
     story.applies("rent", features={**BETWEEN, "housing": "rent"})
     with older_version(monkeypatch):
         story.fold()
@@ -121,7 +121,7 @@ def test_what_an_older_version_let_pass_is_folded_as_it_was(files, tmp_path, nam
     text = files["silent"].read_text()
     files["silent"].write_text(text.replace(", protected: true", ""))
     before = program(files["silent"])
-    story = Tape(Run({"loan": before}, tmp_path))
+    story = Tape(PipelineRun({"loan": before}, tmp_path))
     protects = feature("housing", protected=True)(before.spec)
     with older_version(monkeypatch):
         announced(story, protects, 0)
@@ -139,7 +139,7 @@ def test_a_worker_ends_where_the_model_in_force_is_a_later_one_that_reads_it(fil
     loaded = load_program_spec(files["silent"])
     (tmp_path / "v1").rename(tmp_path / "v2")
     write_model(tmp_path / "v1", loaded.spec, BIAS, trees=True)
-    story = Tape(Run({"loan": program(files["silent"])}, tmp_path))
+    story = Tape(PipelineRun({"loan": program(files["silent"])}, tmp_path))
     address = str(tmp_path / "v2" / "manifest.json")
     digest = hashlib.sha256(Path(address).read_bytes()).hexdigest()
     with older_version(monkeypatch):
@@ -162,7 +162,7 @@ def test_an_announced_spec_is_refused_under_which_the_model_would_read_what_is_p
     given = program(files["allowed"])
     silent = load_program_spec(files["silent"]).spec
     more = feature("income", mutable="none", protected=True)(given.spec)
-    story = Tape(Run({"loan": given}, tmp_path))
+    story = Tape(PipelineRun({"loan": given}, tmp_path))
     told = []
     for number, spec in enumerate((silent, more)):
         announced(story, spec, number * MINUTE_MS)
@@ -179,7 +179,7 @@ def test_an_announced_spec_is_refused_under_which_the_model_would_read_what_is_p
 
 def test_what_waits_on_the_topic_of_specs_is_asked_and_what_the_journal_holds_is_not(files, tmp_path):
     given = program(files["allowed"])
-    story = Tape(Run({"loan": given}, tmp_path))
+    story = Tape(PipelineRun({"loan": given}, tmp_path))
     story.applies("first", features={**BETWEEN, "housing": "rent"})
     found = history(story)
     waiting = story.sender.record(

@@ -20,12 +20,12 @@ from onward.streams.programs.bundle.manifest import MANIFEST, FeatureColumn
 from onward.streams.programs.models.scoring import scorer
 from onward.streams.programs.reasons import RejectionReasons, contributions_under
 from onward.streams.programs.spec_check import load_program_spec
-from onward.testing.spaces import Line
+from onward.testing.spaces import SigmoidScore
 from onward.tests.support.fixed_models import COLUMNS, WEIGHTS, drawn_person, spec_text, write_model
 
 TYPICAL = {"region": "south", "income": 60, "debts": 2, "housing": "own", "training": "course"}
 POOR = {"region": "north", "income": 20, "debts": 7, "housing": "rent", "training": "none"}
-MODEL = SimpleNamespace(score=Line(WEIGHTS, -2.9))
+MODEL = SimpleNamespace(score=SigmoidScore(WEIGHTS, -2.9))
 
 
 def spec_of(folder, text="", **of_features):

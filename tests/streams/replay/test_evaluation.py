@@ -22,7 +22,7 @@ from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate, Re
 from onward.streams.topics import Topics
 from onward.testing.ledger import rows
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import FEATURES, build_program
 from onward.testing.tape import MINUTE_MS, POOR, RICH, Tape
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited
@@ -47,7 +47,7 @@ def story(program, directory):
     """People who come by the minute; of what they were told some comes true, and some never saw it. Another program's
     people come between them."""
     other = build_program("other", window={"time": "PT5M"})
-    tape = Tape(Run({program.name: program, other.name: other}, directory))
+    tape = Tape(PipelineRun({program.name: program, other.name: other}, directory))
     for minute in range(PEOPLE):
         features = {"region": ("north", "south")[minute % 2], "income": 10.0 + minute % 7, "debts": 4 + minute % 3}
         tape.applies(f"p{minute}", minute * MINUTE_MS, features=RICH if minute == 5 else features)
@@ -98,7 +98,7 @@ def test_a_journal_folded_again_gives_what_was_published(window, tmp_path):
 
 def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_path):
     program, other = (build_program(name, window=WINDOWS["time"]) for name in ("loan", "other"))
-    tape = Tape(Run({"loan": program, "other": other}, tmp_path))
+    tape = Tape(PipelineRun({"loan": program, "other": other}, tmp_path))
     tape.applies("p")
     tape.applies("q", 60 * MINUTE_MS, program="other")
     tape.outcome("q", 60 * MINUTE_MS, program="other")
@@ -110,7 +110,7 @@ def test_a_window_closes_by_the_events_of_another_program_in_a_replay_too(tmp_pa
 
 def ledger_after(tape, records, directory):
     """The ledger of a worker that has folded these records of a journal, one program of it, where a replay finds it."""
-    head = Tape(Run(tape.run.programs, directory / "worker"))
+    head = Tape(PipelineRun(tape.run.programs, directory / "worker"))
     head.run.broker.logs["journal", 0] = list(records)
     (directory / "replay").mkdir(parents=True)
     copy_ledger(head.fold(), directory / "replay" / "0.sqlite", lambda: None)
@@ -173,7 +173,7 @@ def test_a_policy_on_its_own_log_wants_what_was_taken_unless_that_was_drawn(choi
 
 def test_steps_of_several_options_are_evaluated_by_the_option_that_was_taken_up(tmp_path):
     program = with_policy(exploring("posterior"), options=2)
-    tape = Tape(Run({program.name: program}, tmp_path))
+    tape = Tape(PipelineRun({program.name: program}, tmp_path))
     for minute in range(PEOPLE):
         tape.applies(f"p{minute}", minute * MINUTE_MS, features={"region": "north", "income": 10.0, "debts": 4})
         tape.outcome(f"p{minute}", minute * MINUTE_MS + 1, option=("1", "2", None)[minute % 3])
@@ -238,7 +238,7 @@ def test_exploration_of_nothing_changes_no_byte_and_chunks_change_none_of_some(t
         outputs.append(story(program, tmp_path / name).run.outputs())
     assert outputs[0] == outputs[1]
     whole = story(exploring("posterior"), tmp_path / "whole")
-    again = Tape(Run(whole.run.programs, tmp_path / "again"))
+    again = Tape(PipelineRun(whole.run.programs, tmp_path / "again"))
     again.run.broker = MemoryBroker()
     again.run.broker.logs["journal", 0] = list(whole.journal)
     again.fold(parts=[[record] for record in whole.journal])
@@ -276,7 +276,7 @@ def test_a_log_is_evaluated_across_a_spec_that_adds_arms(tmp_path):
     program = with_policy(
         build_program(choice="posterior", features=features, policy={"generator": "search"}), exploration=SHARE
     )
-    tape = Tape(Run({"loan": program}, tmp_path))
+    tape = Tape(PipelineRun({"loan": program}, tmp_path))
     for minute in range(PEOPLE):
         if minute == PEOPLE // 2:
             announce(tape, feature("debts", mutable="down"), minute * MINUTE_MS)
@@ -329,7 +329,7 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
 
 def rounds_story(program, directory):
     """A round that refuses somebody who applied twice, tells somebody to apply again, and gives the others options."""
-    tape = Story(Run({program.name: program}, directory))
+    tape = Story(PipelineRun({program.name: program}, directory))
     tape.send("rounds", announcement(1, 0), 0, "r")
     for number, income in enumerate([60, 30, 20, 25]):
         tape.applies_with(f"a{number}", (number + 1) * MINUTE_MS, income, applicant=f"person {number % 3}")

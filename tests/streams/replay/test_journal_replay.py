@@ -7,7 +7,7 @@ import pytest
 from onward.schemas.events import Application, Outcome
 from onward.streams.replay.journal_replay import JournalReplay, ReplayedFate
 from onward.streams.topics import Topics
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, MINUTE_MS, POOR, TIMED, Tape
 
@@ -28,7 +28,7 @@ def published_and_replayed(there, folder):
 @pytest.mark.parametrize("ahead_minutes", [0, 23 * 60])
 def test_a_strangers_event_of_tomorrow_moves_no_clock_of_a_replay_beyond_the_workers(tmp_path, ahead_minutes):
     programs = {name: build_program(name, window=TIMED["window"]) for name in ("loan", "other")}
-    there = Tape(Run(programs, tmp_path, clock_ms=lambda: START_MS + 10 * MINUTE_MS))
+    there = Tape(PipelineRun(programs, tmp_path, clock_ms=lambda: START_MS + 10 * MINUTE_MS))
     there.applies("ada", 0)
     ahead_ms = ahead_minutes * MINUTE_MS
     there.send("applications", Application("other", "x", dict(POOR)), ahead_ms, "future-application")

@@ -12,7 +12,7 @@ from onward.streams.programs.spec_check import load_program_spec
 from onward.streams.replay.spec_history import SpecHistory, specs_of_ledger
 from onward.streams.topics import Topics
 from onward.testing.ledger import rows
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.tape import JOURNAL, MINUTE_MS, Tape
 from onward.tests.support.changed_specs import CHANGES, announce, feature, policy, spec_event
 from onward.tests.support.programs import write_programs
@@ -31,7 +31,7 @@ def files(tmp_path):
 @pytest.fixture
 def story(files, tmp_path):
     """Two programs, of which each was changed; one change was refused, one was read twice."""
-    story = Tape(Run({name: assemble(load_program_spec(path)) for name, path in files.items()}, tmp_path))
+    story = Tape(PipelineRun({name: assemble(load_program_spec(path)) for name, path in files.items()}, tmp_path))
     given = story.run.programs["loan"]
     story.again(announce(story, NARROWER, 0))
     announce(story, policy(seed=4), MINUTE_MS, program="mortgage")
@@ -77,7 +77,7 @@ def test_the_history_from_a_ledger_on_is_that_of_the_whole_journal(story, files,
     loaded = load_program_spec(files["loan"])
     whole = history(story)
     for cut in range(1, len(story.journal) + 1):
-        head = Tape(Run(story.run.programs, tmp_path / str(cut)))
+        head = Tape(PipelineRun(story.run.programs, tmp_path / str(cut)))
         head.run.broker.logs["journal", 0] = story.journal[:cut]
         ledger = head.fold()
         drop_other_programs(ledger, "loan")

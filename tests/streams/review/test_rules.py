@@ -15,7 +15,7 @@ from onward.schemas.spec import ProgramSpec
 from onward.schemas.specfile import parse_spec
 from onward.schemas.table import LabelledRows, RawTable
 from onward.streams.programs.bundle.manifest import BundleFile, Manifest
-from onward.streams.programs.bundle.measured import Lasted, Lasting, Margin, Measured
+from onward.streams.programs.bundle.measured import Lasted, Margin, Measured, MeasuredLasting
 from onward.streams.review.evidence import Evidence
 from onward.streams.review.rules import Finding
 from onward.streams.review.rules.coherence import leaves_total
@@ -231,7 +231,7 @@ def test_the_cheapest_rule_by_which_enough_options_last_is_named() -> None:
 
     def found(**shares: float) -> list[Finding]:
         rules = {rule: Lasted(shares.get(rule, share), 1.0, cost, 0.2) for rule, (share, cost) in facts.items()}
-        return list(dies(evidence(measured=Measured(margin=Margin(0.95), lasting=Lasting(20, 30, rules)))))
+        return list(dies(evidence(measured=Measured(margin=Margin(0.95), lasting=MeasuredLasting(20, 30, rules)))))
 
     [finding] = found()
     assert finding.figure == 0.7

@@ -27,7 +27,7 @@ from onward.streams.traces.names import Names
 from onward.streams.traces.search import TopicRetention, Trace, TraceSearch
 from onward.streams.traces.snapshots import snapshot_files
 from onward.streams.worker.stages import Stage
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, Tape
 from onward.tests.streams.engine.promises.stories import promising
 
@@ -92,7 +92,7 @@ class World:
     tape: Tape = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tape = Tape(Run({"loan": promising(decisions="external")}, self.folder))
+        self.tape = Tape(PipelineRun({"loan": promising(decisions="external")}, self.folder))
 
     def send(self, topic: str, event: object, ms: int, id: str, mark: str = "", raw: bytes | None = None) -> None:
         """Ingest an event, with a mark in its key and headers."""

@@ -22,7 +22,7 @@ from onward.streams.worker.appended_records import AppendedRecords
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import Run, no_clock
+from onward.testing.pipeline import PipelineRun, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, Tape
 
@@ -172,7 +172,7 @@ class Journal:
 
     def __init__(self, folder):
         self.programs, self.handed = {"loan": build_program(window={"steps": 3})}, {}
-        run = Run(self.programs, folder, hand_over=self._keep)
+        run = PipelineRun(self.programs, folder, hand_over=self._keep)
         story = told(run)
         self.records, self.inputs = list(story.journal), run.broker.inputs
         self.ledger, self.outputs = dump(story.fold()), run.outputs()
@@ -191,7 +191,7 @@ class Worker:
 
     def __init__(self, journal, folder):
         self.journal, self.folder = journal, folder
-        self.run = Run(journal.programs, folder, broker=MemoryBroker(inputs=journal.inputs))
+        self.run = PipelineRun(journal.programs, folder, broker=MemoryBroker(inputs=journal.inputs))
         self.log, self.fetched = self.run.broker.logs[JOURNAL], 0
 
     async def start(self):

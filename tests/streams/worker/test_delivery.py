@@ -15,7 +15,7 @@ from onward.streams.programs.program import Program
 from onward.streams.records import TopicPartition
 from onward.streams.worker.partition_processor import PartitionProcessor, ProcessorConfig
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import START_MS, Run, Sender
+from onward.testing.pipeline import START_MS, PipelineRun, Sender
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("crashes")
 
 
 def two_programs(tmp_path, **options):
-    return Tape(Run({name: build_program(name, **options) for name in ("a", "b")}, tmp_path))
+    return Tape(PipelineRun({name: build_program(name, **options) for name in ("a", "b")}, tmp_path))
 
 
 def test_no_two_outputs_have_one_name_whatever_senders_call_theirs(tmp_path):
@@ -117,7 +117,7 @@ class Reading:
     """Ingest, reading the same records again and again, each time with a clock and a model of its own."""
 
     def __init__(self, programs, width):
-        self.run = Run(programs, directory=None, broker=MemoryBroker(width))
+        self.run = PipelineRun(programs, directory=None, broker=MemoryBroker(width))
 
     async def append(self, record, now_ms):
         run = self.run

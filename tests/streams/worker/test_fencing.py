@@ -19,7 +19,7 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.streams.worker.stages import Stage
 from onward.testing.ledger import dump
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, POOR, tape
 from onward.tests.support.kafka_handlers import until
@@ -164,7 +164,7 @@ def test_what_a_former_reader_of_the_inputs_still_appends_changes_nothing(
     order += [(place, 0, records) for place, records in zip(sorted(late), former, strict=False)]
 
     async def outputs(chunks, name):
-        run = Run(programs, folder / name, broker=MemoryBroker())
+        run = PipelineRun(programs, folder / name, broker=MemoryBroker())
         ingest = Ingest(run.topics, programs, run.broker, Metrics(), no_clock)
         await ingest.assigned([TopicPartition("applications", 0)])
         for records in chunks:

@@ -14,7 +14,7 @@ from onward.streams.errors import HandoverError
 from onward.streams.outputs.deduplicator import HighWaterMark
 from onward.streams.outputs.emission import ENGINE, OutputPosition
 from onward.streams.worker.handover import check_handover
-from onward.testing.pipeline import START_MS, Run, Sender
+from onward.testing.pipeline import START_MS, PipelineRun, Sender
 from onward.testing.program import build_program
 from onward.testing.tape import POOR
 from onward.tests.support.ledgers import ledger_position
@@ -36,7 +36,7 @@ class Installation:
     """A run of one program, whose people come in turn."""
 
     def __init__(self, folder):
-        self.run, self.sender, self.people = Run({"loan": build_program()}, folder), Sender(), 0
+        self.run, self.sender, self.people = PipelineRun({"loan": build_program()}, folder), Sender(), 0
 
     def come(self, people):
         for number in range(self.people, self.people + people):

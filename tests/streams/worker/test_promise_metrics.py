@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams.worker.promise_metrics import RESULTS
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.tests.streams.engine.promises.stories import HOUR_MS, Story, promising, small_pieces, story
 from onward.tests.support.exposition import expose
@@ -130,7 +130,7 @@ def test_after_a_restart_the_open_options_are_those_of_the_ledger(tape):
 
 
 def test_a_program_without_promises_has_none_of_these_series(tmp_path):
-    tape = Story(Run({"loan": build_program()}, tmp_path))
+    tape = Story(PipelineRun({"loan": build_program()}, tmp_path))
     tape.applies("x")
     assert not Shown(tape).names
 

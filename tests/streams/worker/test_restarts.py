@@ -23,7 +23,7 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.streams.worker.stages import DELIVERY_STAGES
 from onward.testing.ledger import dump, rows
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import START_MS, Run, Sender, no_clock
+from onward.testing.pipeline import START_MS, PipelineRun, Sender, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import JOURNAL, MINUTE_MS, TIMED, Tape, tape
 
@@ -37,7 +37,7 @@ def long_story(directory):
         "timed": build_program("timed", **TIMED),
         "external": build_program("external", decisions="external", **TIMED),
     }
-    story = Tape(Run(programs, directory))
+    story = Tape(PipelineRun(programs, directory))
     story.outcome("nobody", 0, program="timed")
     story.outcome("t3", 4 * MINUTE_MS, program="timed")
     story.decides("e1", 3 * MINUTE_MS, program="external")
@@ -172,7 +172,7 @@ def heard(story, **minutes):
 
 
 def test_a_restart_knows_the_partitions_that_are_behind_or_only_announced(tmp_path):
-    story = Tape(Run({"loan": build_program(**TIMED)}, tmp_path))
+    story = Tape(PipelineRun({"loan": build_program(**TIMED)}, tmp_path))
     story.applies("x")
     story.tick(20 * MINUTE_MS)
     heard(story, applications=5, outcomes=None)
@@ -286,7 +286,7 @@ def test_ingest_speaks_to_every_journal_partition(monkeypatch):
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: self.bundle)
     broker, sender = MemoryBroker(width=3), Sender()
     programs = {"loan": build_program(shards=12)}
-    run = Run(programs, None, broker=broker)
+    run = PipelineRun(programs, None, broker=broker)
     ingest = Ingest(run.topics, programs, broker, Metrics(), no_clock)
     owned = [TopicPartition(topic, partition) for topic in run.topics.inputs for partition in (0, 1, 2)]
     bad = sender.record("applications", None, time_ms=START_MS, id="bad", raw=b"{")._replace(partition=1)

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.streams.engine.rounds.promised_scores import PromisedScore, PromisedScores
 from onward.streams.journal.entries import CaseKey
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
@@ -162,7 +162,7 @@ def test_a_round_that_is_being_closed_stays_due_until_it_is_closed(tmp_path, mon
 
 
 def test_without_an_announcement_people_wait_for_no_round(tmp_path):
-    tape = Story(Run({"loan": limited({"round": None})}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited({"round": None})}, tmp_path))
     with_four(tape)
     shown = shown_after(tape)
     assert (shown.value("applications_without_round"), shown.value("next_round_timestamp_seconds")) == (4, None)
@@ -173,7 +173,7 @@ def test_without_an_announcement_people_wait_for_no_round(tmp_path):
 
 
 def test_where_another_system_decides_people_wait_for_their_decision_not_for_an_announcement(tmp_path):
-    tape = Story(Run({"loan": limited(decisions="external")}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited(decisions="external")}, tmp_path))
     with_four(tape)
     shown = shown_after(tape)
     assert (shown.value("waiting_applications"), shown.value("applications_without_round")) == (4, 0)
@@ -199,14 +199,14 @@ def test_a_drift_is_counted_by_what_has_drifted(tmp_path):
 
 
 def test_a_program_without_rounds_has_none_of_these_series(tmp_path):
-    tape = Story(Run({"loan": build_program()}, tmp_path))
+    tape = Story(PipelineRun({"loan": build_program()}, tmp_path))
     tape.applies("x")
     tape.tick(closed_at(1))
     assert not shown_after(tape).names
 
 
 def test_a_program_whose_shard_another_partition_owns_has_none_either(tmp_path):
-    tape = Story(Run({"loan": limited()}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited()}, tmp_path))
     tape.tick(closed_at(1))
     assert not shown_after(tape).names
 

@@ -21,7 +21,7 @@ from onward.streams.worker.partition_processor import PartitionProcessor, Proces
 from onward.streams.worker.stages import Stage
 from onward.testing.ledger import dump, rows
 from onward.testing.memory_broker import MemoryBroker
-from onward.testing.pipeline import Run, no_clock
+from onward.testing.pipeline import PipelineRun, no_clock
 from onward.testing.program import build_program
 from onward.testing.tape import DAY_MS, JOURNAL, MINUTE_MS, RICH, TIMED, Tape
 
@@ -37,7 +37,7 @@ def told(directory, more=0):
         "timed": build_program("timed", **TIMED, policy={"choice": "residual"}),
         "external": build_program("external", decisions="external", **TIMED),
     }
-    story = Tape(Run(programs, directory))
+    story = Tape(PipelineRun(programs, directory))
     story.outcome("t1", MINUTE_MS, program="timed")
     for minute in range(6):
         for name in programs:
@@ -85,7 +85,7 @@ class Worker:
     def __init__(self, whole, folder):
         self.whole, self.path = whole, folder / "journal-0.sqlite"
         logs = MemoryBroker().logs.__class__(list, {(*JOURNAL,): whole.journal})
-        self.run = Run(whole.programs, folder, broker=MemoryBroker(logs=logs, inputs=whole.inputs))
+        self.run = PipelineRun(whole.programs, folder, broker=MemoryBroker(logs=logs, inputs=whole.inputs))
         self.read = 0
 
     async def start(self, observe=lambda stage: None, seconds=NEVER):
@@ -286,7 +286,7 @@ async def test_nothing_is_committed_while_a_portion_is_folded(whole, tmp_path):
 
 
 def test_an_erasure_does_not_wait_until_a_commit_is_due(tmp_path):
-    story = Tape(Run({"loan": build_program(**TIMED)}, tmp_path))
+    story = Tape(PipelineRun({"loan": build_program(**TIMED)}, tmp_path))
     story.applies("canary")
     before = len(story.journal)
     story.send("erasures", Erasure("loan", "canary"), MINUTE_MS, "e")

@@ -18,7 +18,7 @@ from .....agents.promises import NoPromise, Promise, whole_percent
 from .....schemas.spec import ProgramSpec, PromiseTerms
 from ....advice import ACCEPTED
 from ...bundle.manifest import Manifest
-from ...bundle.measured import BARE, OWN, Lasted, Lasting
+from ...bundle.measured import BARE, OWN, Lasted, MeasuredLasting
 from ...compositions import composition_faults
 from ...limited_places import closes_rounds
 from ...margin import goal_of, margin_of
@@ -42,7 +42,7 @@ CHOOSING = 8
 MARGIN_RULE = "policy.margin:"
 
 
-def measure(trained: Trained) -> Lasting | None:
+def measure(trained: Trained) -> MeasuredLasting | None:
     """The worth and cost of the program's options, and of those by other rules.
 
     The first rejected people are asked whom the model was not fitted on. None where none of these has an option, where
@@ -68,7 +68,7 @@ def measure(trained: Trained) -> Lasting | None:
         if (share := rules.share(offered)) is None:
             break
         found[f"{MARGIN_RULE} {size:g}"] = rules.lasted(offered, share, current)
-    return Lasting(len(samples.judges), len(people), found)
+    return MeasuredLasting(len(samples.judges), len(people), found)
 
 
 def _reached(found: Mapping[str, Lasted]) -> bool:

@@ -12,7 +12,7 @@ from .....schemas.spec import ProgramSpec
 from ...bundle.manifest import Manifest
 from ...bundle.measured import EqualMargin, Promised
 from ...promised import promise_on
-from ..sample import Sample
+from ..sample import RejectedSample
 from ..trained import Trained
 
 EQUAL_COST = 0.02
@@ -26,7 +26,7 @@ def measure(trained: Trained) -> Promised | None:
     return Promised(means, equal) if means or equal else None
 
 
-def _means(sample: Sample) -> dict[str, float]:
+def _means(sample: RejectedSample) -> dict[str, float]:
     """The means of what a sample's options are guaranteed, and the promise's constants, also where there are none."""
     score, threshold = sample.program.score, sample.program.threshold
     kept = [sample.promise.guarantee(target, score, threshold) or {} for target in sample.targets]

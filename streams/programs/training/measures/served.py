@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from .....agents.goals import Threshold
+from .....agents.goals import ThresholdGoal
 from .....agents.promises import NoPromise, whole_percent
 from .....agents.scores import rounded_down
 from .....schemas.spec import ProgramSpec
@@ -17,7 +17,7 @@ from ...bundle.measured import Served
 from ...limited_places import closes_rounds, round_score
 from ...margin import goal_of, margin_of
 from ...promised import has_promise
-from ..sample import Sample
+from ..sample import RejectedSample
 from ..trained import Trained
 from ..unsaved_program import Floats
 
@@ -32,7 +32,7 @@ def measure(trained: Trained) -> Served | None:
     return None if trained.sample is None else served(trained.sample, round_score(trained.spec, scores))
 
 
-def served(sample: Sample, asked: float | None = None) -> Served:
+def served(sample: RejectedSample, asked: float | None = None) -> Served:
     """What becomes of the people of a sample, where a round may have ``asked`` for a score."""
     program, people = sample.program, sample.people
     without = np.setdiff1d(np.arange(len(people)), sample.proposals.people)
@@ -52,7 +52,7 @@ def served(sample: Sample, asked: float | None = None) -> Served:
     )
 
 
-def _without_at_threshold(sample: Sample, without: Floats) -> float | None:
+def _without_at_threshold(sample: RejectedSample, without: Floats) -> float | None:
     """The share of the people, of those ``without`` an option (n, D), who have none at the bare threshold either.
 
     None where this is the goal.
@@ -64,13 +64,13 @@ def _without_at_threshold(sample: Sample, without: Floats) -> float | None:
     return (len(without) - len(served)) / len(sample.people)
 
 
-def _share_served(sample: Sample, score: float) -> float:
+def _share_served(sample: RejectedSample, score: float) -> float:
     """The share of the people who have an option that exceeds a score."""
-    proposals = sample.program.vetting_under(sample.program.score, Threshold(score)).propose(sample.people)
+    proposals = sample.program.vetting_under(sample.program.score, ThresholdGoal(score)).propose(sample.people)
     return len(np.unique(proposals.people)) / len(sample.people)
 
 
-def _lost_by_rule(sample: Sample, without: Floats) -> tuple[float | None, float | None]:
+def _lost_by_rule(sample: RejectedSample, without: Floats) -> tuple[float | None, float | None]:
     """The shares of the people who are ``without`` an option (n, D) by each rule on what they are told.
 
     The rules are the refusal of options that work up to a point, and the floor; None for one that the spec does not
@@ -90,7 +90,7 @@ def _lost_by_rule(sample: Sample, without: Floats) -> tuple[float | None, float 
     return up_to_a_point, below_floor
 
 
-def _only_ways(sample: Sample) -> Iterator[tuple[str, float]]:
+def _only_ways(sample: RejectedSample) -> Iterator[tuple[str, float]]:
     """The share of people all of whose options change a feature, by feature; those of nobody are left out."""
     owner, features = sample.proposals.people, sample.spec.features
     of_feature = np.eye(len(features), dtype=bool)[sample.program.space.feature_of]

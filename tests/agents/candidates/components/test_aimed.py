@@ -9,7 +9,7 @@ from onward.agents.candidates.components.targets import LEAST_GAIN, MUCH_NEARER
 from onward.agents.candidates.contract import Ranges, Space
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
 from onward.testing.spaces import scaled_space
@@ -40,7 +40,7 @@ class Linear(Improvement):
 def search(space: Space, helps: Improvement, nu: float = 0.5, **parameters: float) -> Search:
     """Everybody above 0.4 in the mean is accepted."""
     objective = Objective(L1(), nu, helps)
-    return Search.build(space, NONE, objective, **parameters).under(lambda X: X.mean(axis=1), Threshold(0.4))
+    return Search.build(space, NONE, objective, **parameters).under(lambda X: X.mean(axis=1), ThresholdGoal(0.4))
 
 
 def free(most: int | None = None) -> Space:
@@ -100,7 +100,7 @@ def test_far_moves_of_which_none_alone_does_anything_are_combined() -> None:
     """Both features must be high, and neither helps: alone, a far move is no better than a near one."""
     space, person = free(), np.array([[0.2, 0.2, 0.2]])
     generator = Search.build(space, NONE, Objective(L1(), 0.5, Linear(0.0, 0.0, 4.0)))
-    both_high = generator.under(lambda X: (X[:, :2] > 0.95).all(axis=1).astype(float), Threshold(0.4))
+    both_high = generator.under(lambda X: (X[:, :2] > 0.95).all(axis=1).astype(float), ThresholdGoal(0.4))
     assert (both_high.propose(person).points[:, :2] > 0.95).all()
     assert len(both_high.propose(person).points)
 
@@ -164,7 +164,7 @@ def test_near_options_stand_beside_far_ones_on_arms_of_their_own() -> None:
 def test_what_says_nothing_leaves_the_cheapest_options() -> None:
     person = np.array([[0.3, 0.3, 0.3]])
     flat = search(free(), Linear(0.0, 0.0, 0.0)).propose(person)
-    cheapest = Search.build(free(), NONE, Objective(L1())).under(lambda X: X.mean(axis=1), Threshold(0.4))
+    cheapest = Search.build(free(), NONE, Objective(L1())).under(lambda X: X.mean(axis=1), ThresholdGoal(0.4))
     assert flat.points.tolist() == cheapest.propose(person).points.tolist()
 
 
@@ -172,7 +172,7 @@ def test_people_whom_no_round_number_serves_get_the_cheapest_options() -> None:
     """The only values that are accepted lie between two round numbers."""
     space = scaled_space(np.arange(3), ("any",) * 3, np.full(3, 0.05), 1)
     generator = Search.build(space, NONE, Objective(L1(), 1.0, Linear(1.0, 0.0, 0.0)))
-    narrow = generator.under(lambda X: ((X[:, 0] > 0.501) & (X[:, 0] < 0.509)).astype(float), Threshold(0.5))
+    narrow = generator.under(lambda X: ((X[:, 0] > 0.501) & (X[:, 0] < 0.509)).astype(float), ThresholdGoal(0.5))
     assert ((found := narrow.propose(np.array([[0.1035, 0.0, 0.0]])).points)[:, 0] > 0.501).all()
     assert len(found)
 
@@ -186,6 +186,6 @@ def test_a_parameter_outside_its_interval_is_refused(value: float) -> None:
 def test_one_feature_is_enough() -> None:
     space = scaled_space(np.arange(1), ("up",), np.array([0.1]))
     found = Search.build(space, np.zeros((0, 1)), Objective(L1(), 0.5, Linear(5.0)))
-    proposals = found.under(lambda X: X[:, 0], Threshold(0.4)).propose(np.array([[0.1]]))
+    proposals = found.under(lambda X: X[:, 0], ThresholdGoal(0.4)).propose(np.array([[0.1]]))
     assert (proposals.points > 0.4).all()
     assert len(proposals.points) >= 1

@@ -20,7 +20,7 @@ from onward.agents.candidates.components.grid import Grid
 from onward.agents.candidates.contract import Score
 from onward.agents.costs import L1, MaxPercentileShift
 from onward.agents.fitted_trees.boosting import gradient_boosting
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Floor, Objective
 from onward.agents.sigmoid import logit
@@ -76,9 +76,9 @@ def _vetting(name: str, helps: Improvement, score: Score = BOOSTER.score, space:
     space, cost = space or _space(), L1() if isinstance(helps, Steps) else MaxPercentileShift(X)
     objective = Objective(cost, 0.7, helps, floor=Floor(helps, 0.1, 0.01))
     generator: CandidateGenerator = registry[name].build(space, X[Y == 1][:20], objective)
-    under = generator.under(score, Threshold(0.5), objective)
+    under = generator.under(score, ThresholdGoal(0.5), objective)
     lasting = Lasting(lambda rows: np.stack([score(rows), score(rows) - 0.1], axis=1), 0.9)
-    return Vetting(under, space, objective, score, Threshold(0.5), "limit", 2, lasting)
+    return Vetting(under, space, objective, score, ThresholdGoal(0.5), "limit", 2, lasting)
 
 
 def _told(vetting: Vetting, people: Array, order: Array, cut: int) -> list[list[tuple[int, bytes]]]:
@@ -154,7 +154,7 @@ def _one_change(score: Score, helps: Improvement | None, ranges: Ranges) -> Cand
     """A search among three numbers, by steps of 0.05, of options that change one of them."""
     space = scaled_space(np.arange(3), ("up", "up", "up"), np.full(3, 0.05), 1, ranges=ranges)
     built = registry["search"].build(space, np.zeros((0, 3)), Objective(L1(), 0.1, helps))
-    return built.under(score, Threshold(0.5))
+    return built.under(score, ThresholdGoal(0.5))
 
 
 def _targets(generator: CandidateGenerator, people: Array, order: Array, cut: int) -> list[list[list[int]]]:
@@ -264,7 +264,7 @@ def test_whoever_is_explained_hears_the_same_after_a_block_and_alone(name: str, 
     again."""
 
     def stricter() -> Vetting:
-        vetting, goal = _vetting(name, Steps()), Threshold(required)
+        vetting, goal = _vetting(name, Steps()), ThresholdGoal(required)
         return vetting._replace(generator=vetting.generator.under(vetting.score, goal, vetting.objective), goal=goal)
 
     block, answers = stricter(), []
@@ -287,9 +287,9 @@ def test_what_is_said_to_help_too_little_does(name: str) -> None:
     """Where a search that does not aim at help passes by a target above the floor, it says so."""
     objective = Objective(L1(), 0.7, Bumpy(), floor=Floor(Bumpy(), 0.3, 0.01))
     generator = (
-        registry[name].build(_space(), X[Y == 1][:20], objective).under(BOOSTER.score, Threshold(0.5), objective)
+        registry[name].build(_space(), X[Y == 1][:20], objective).under(BOOSTER.score, ThresholdGoal(0.5), objective)
     )
-    vetting = Vetting(generator, _space(), objective, BOOSTER.score, Threshold(0.5), None)
+    vetting = Vetting(generator, _space(), objective, BOOSTER.score, ThresholdGoal(0.5), None)
     for number in np.setdiff1d(np.arange(PEOPLE), vetting.propose(REJECTED).people).tolist():
         person = REJECTED[number]
         why = vetting.explain(person)
@@ -314,7 +314,7 @@ def test_the_memory_of_a_block_is_bounded(movable: int, required: float, count: 
 
     people = np.random.default_rng(0).integers(0, 8, (count, columns)) / 20.0
     generator = registry["search"].build(space, people[:0], Objective(L1(), 0.01, Weighted()))
-    under = generator.under(lambda rows: rows[:, -60:].mean(axis=1), Threshold(required))
+    under = generator.under(lambda rows: rows[:, -60:].mean(axis=1), ThresholdGoal(required))
     under.propose(people[:1])
     tracemalloc.start()
     assert set(under.propose(people).people.tolist()) == set(range(count if served else 0))

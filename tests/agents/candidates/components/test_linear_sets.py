@@ -13,25 +13,25 @@ from hypothesis import strategies as st
 from onward.agents.candidates import registry
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.agents.promises import Ellipsoid, LpBall, WorstCaseScore
-from onward.testing.spaces import Line, scaled_space
+from onward.testing.spaces import SigmoidScore, scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 3, 3, 3])
 STEPS = np.array([0.1, 0.25, 0.2, 0.0])
 
 
-def drawn(seed: int, most: int | None, steps: Array = STEPS) -> tuple[Search, Line, Array, tuple[str, ...]]:
+def drawn(seed: int, most: int | None, steps: Array = STEPS) -> tuple[Search, SigmoidScore, Array, tuple[str, ...]]:
     """A search under a random linear score, and a person who is rejected."""
     random = np.random.default_rng(seed)
-    line = Line(random.normal(0, 2, 6), -1.5)
+    line = SigmoidScore(random.normal(0, 2, 6), -1.5)
     mutable = (*random.choice(["any", "up", "down", "none"], 3, p=[0.4, 0.2, 0.2, 0.2]).tolist(), "any")
     space = scaled_space(FEATURE_OF, mutable, steps, most)
     person = np.concatenate([random.integers(0, 3, 3) * steps[:3], np.eye(3)[random.integers(3)]])
     line.bias -= max(0.0, float(np.log(line(person[np.newaxis])[0]) - np.log1p(-line(person[np.newaxis])[0])) + 0.1)
-    return Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.5)), line, person, mutable
+    return Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, ThresholdGoal(0.5)), line, person, mutable
 
 
 def every_target(person: Array, mutable: tuple[str, ...], most: int) -> Array:
@@ -70,7 +70,7 @@ def test_serves_everybody_for_whom_there_is_an_option_at_nearly_the_least_cost(m
 @given(seed=st.integers(0, 2**32), most=st.sampled_from([1, 2, 3, None]))
 def test_costs_no_more_than_the_search_for_any_model_and_a_step(seed: int, most: int | None) -> None:
     search, line, person, _ = drawn(seed, most, STEPS / 10)
-    general = Search(search.space, Objective(L1()), lambda X: line(X), Threshold(0.5))
+    general = Search(search.space, Objective(L1()), lambda X: line(X), ThresholdGoal(0.5))
     ours, theirs = (np.abs(one.propose(person[np.newaxis]).points - person).sum(axis=1) for one in (search, general))
     assert len(ours) or not len(theirs)
     if len(theirs):
@@ -78,9 +78,9 @@ def test_costs_no_more_than_the_search_for_any_model_and_a_step(seed: int, most:
 
 
 def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
-    line = Line(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
+    line = SigmoidScore(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
     space = scaled_space(FEATURE_OF, ("up", "up", "none", "none"), STEPS / 100, 1)
-    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.25))
+    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, ThresholdGoal(0.25))
     explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
     assert explanation.reason == "out_of_reach"
     assert explanation.scores == "a score above 0.25 is required; the best reaches 0.18"
@@ -88,10 +88,10 @@ def test_a_person_out_of_reach_is_told_how_far_the_changes_lead() -> None:
 
 
 def test_what_the_best_reaches_keeps_the_constraints() -> None:
-    line = Line(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
+    line = SigmoidScore(np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0]), -3.0)
     rules = ("up", "up", "none", "none")
     space = scaled_space(FEATURE_OF, rules, STEPS)._replace(allowed=lambda X: X[:, 0] + X[:, 1] <= 1.0 + 1e-9)
-    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.30))
+    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, ThresholdGoal(0.30))
     explanation = search.explain(np.array([0.0, 0.5, 0.0, 1.0, 0.0, 0.0]))
     assert "no allowed change of " in explanation.detail
     assert "the best reaches 0.11" in explanation.scores  # the log odds of 1 + 0 - 3, not of 1 + 1 - 3
@@ -103,9 +103,9 @@ def test_only_linear_needs_a_linear_score() -> None:
 
 def test_a_small_step_of_a_dearer_feature_completes_large_steps_of_a_cheaper_one() -> None:
     """One coarse step leaves a little to do, for which another coarse one costs ten times as much as two fine ones."""
-    line = Line(np.array([10.0, 8.0, 0.0, 0.0, 0.0, 0.0]), -1.1)
+    line = SigmoidScore(np.array([10.0, 8.0, 0.0, 0.0, 0.0, 0.0]), -1.1)
     space = scaled_space(FEATURE_OF, ("up", "up", "none", "none"), np.array([0.1, 0.01, 0.1, 0.0]), None)
-    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, Threshold(0.5))
+    search = Search.build(space, np.zeros((0, 6)), Objective(L1())).under(line, ThresholdGoal(0.5))
     person = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     found = search.propose(person[np.newaxis])
     cheapest = found.points[np.abs(found.points - person).sum(axis=1).argmin()]
@@ -125,8 +125,8 @@ def test_the_worst_of_near_models_is_served_at_little_more_than_by_the_search(
     plain, line, person, _ = drawn(seed, most, STEPS / 10)
     spread = np.random.default_rng(seed).normal(size=(7, 7))
     worst = WorstCaseScore(line, Ellipsoid(spread @ spread.T / 7, radius) if p is None else LpBall(radius, p))
-    ours = plain.under(worst, Threshold(0.5)).propose(person[np.newaxis])
-    general = plain.under(lambda X: worst(X), Threshold(0.5)).propose(person[np.newaxis])
+    ours = plain.under(worst, ThresholdGoal(0.5)).propose(person[np.newaxis])
+    general = plain.under(lambda X: worst(X), ThresholdGoal(0.5)).propose(person[np.newaxis])
     assert (worst(ours.points) > 0.5).all()
     assert bool(len(ours.arm)) >= bool(len(general.arm))
     if len(general.arm):

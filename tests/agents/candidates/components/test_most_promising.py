@@ -16,7 +16,7 @@ from onward.agents.candidates.components.grid import Grid, StepLimits
 from onward.agents.candidates.components.judge import Judge
 from onward.agents.candidates.components.most_promising import MOST_MOVABLE, most_promising
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.improvement import Improvement
 from onward.agents.objective import Objective
 from onward.testing.spaces import scaled_space
@@ -44,7 +44,7 @@ def judge_of(random: np.random.Generator, *, helps: bool) -> Judge:
     def score(rows: Array) -> Array:
         return np.asarray(1.0 / (1.0 + np.exp(3.0 - ((rows > 0.5) * weights).sum(axis=1) / 8.0)))
 
-    return Judge(space, Objective(L1(), 0.5, Stairs(helping) if helps else None), score, Threshold(0.5))
+    return Judge(space, Objective(L1(), 0.5, Stairs(helping) if helps else None), score, ThresholdGoal(0.5))
 
 
 def best_effects(judge: Judge, person: Array, feature: int) -> list[float]:
@@ -106,7 +106,7 @@ def _of_wide_people(helps: Improvement | None, order: Array, cut: int) -> list[l
     people = rows[(score > 0.1) & (score <= 0.5)][: len(order)]
     space = scaled_space(np.arange(WIDE), ANY * WIDE, np.full(WIDE, 0.5), 2)
     built = registry["search"].build(space, people[:0], Objective(L1(), 0.1, helps))
-    generator, told = built.under(_wide_score, Threshold(0.5)), [list[bytes]() for _ in people]
+    generator, told = built.under(_wide_score, ThresholdGoal(0.5)), [list[bytes]() for _ in people]
     for start in range(0, len(order), cut):
         own = order[start : start + cut]
         proposals = generator.propose(people[own])

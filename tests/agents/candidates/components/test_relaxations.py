@@ -12,7 +12,7 @@ import pytest
 
 from onward.agents.candidates import CandidateGenerator, registry
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.schemas.encoding import FeatureCodec
 from onward.schemas.spec import Constraints, Feature, Label, ModelReference, ProgramSpec
@@ -61,7 +61,7 @@ class Case:
         first = FeatureCodec(self.spec)
         points = first.encode_many(rest)
         usual = np.quantile(self.score(first)(points), random.choice([0.8, 0.95, 1.0])) + random.uniform(-0.1, 0.1)
-        self.required = Threshold(float(np.clip(usual, 0.2, 0.98)))
+        self.required = ThresholdGoal(float(np.clip(usual, 0.2, 0.98)))
         accepted = self.required.reached(self.score(first)(points))
         self.instances = [row for row, good in zip(rest, accepted, strict=True) if good]
 

@@ -14,7 +14,7 @@ from onward.agents.candidates import CandidateGenerator, registry
 from onward.agents.candidates.recommenders import MaximalSuccess, MaximalSuccessGenerator, Recommender, Task
 from onward.agents.candidates.recommenders.whole_steps import whole_steps
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2
 from onward.streams.programs.models.scoring import LogisticScore
@@ -22,7 +22,7 @@ from onward.testing.spaces import scaled_space
 
 Array = np.ndarray[Any, Any]
 FEATURE_OF = np.array([0, 1, 2, 3, 4, 4])
-GOAL = Threshold(0.6)
+GOAL = ThresholdGoal(0.6)
 
 
 def drawn(seed: int) -> tuple[CandidateGenerator, CandidateGenerator, Array]:

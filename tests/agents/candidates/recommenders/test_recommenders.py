@@ -21,17 +21,17 @@ from onward.agents.candidates.recommenders.joint_success import plan_people
 from onward.agents.costs import plan_success
 from onward.benchmarks.competition.recommenders import MinimalL1, MinimalL2, Wachter
 from onward.streams.programs.models.scoring import LogisticScore
-from onward.testing.spaces import Line
+from onward.testing.spaces import SigmoidScore
 
 Array = np.ndarray[Any, Any]
 FEATURES = 3
 DIFFICULTY = np.array([0.84, 0.15, 0.3])
 
 
-def drawn(seed: int, count: int = 40) -> tuple[Line, Array, Array, Bounds]:
+def drawn(seed: int, count: int = 40) -> tuple[SigmoidScore, Array, Array, Bounds]:
     """People, some at the ends of their features, with targets of their own; features rise, fall or do both."""
     random = np.random.default_rng(seed)
-    line = Line(random.normal(0, 3, FEATURES), random.normal(-1, 1))
+    line = SigmoidScore(random.normal(0, 3, FEATURES), random.normal(-1, 1))
     people = np.clip(random.normal(0.5, 0.35, (count, FEATURES)), 0, 1)
     lowest, highest = np.zeros_like(people), np.ones_like(people)
     rules = random.choice(["any", "up", "down", "none"], FEATURES, p=[0.55, 0.2, 0.15, 0.1])
@@ -120,7 +120,7 @@ def test_no_people_have_no_plans(recommender: Recommender) -> None:
     assert plans.targets.shape == (0, FEATURES)
 
 
-def changed(plans: Recommendations, line: Line, people: Array, targets: Array) -> list[int]:
+def changed(plans: Recommendations, line: SigmoidScore, people: Array, targets: Array) -> list[int]:
     return np.flatnonzero(plans.reached & (line(people) < targets)).tolist()
 
 

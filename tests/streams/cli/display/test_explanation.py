@@ -6,14 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from onward.streams.cli.display.explanation import NO_ANSWER, NO_DECISION, NO_REASONS, NOT_OURS, Explanation, explain
+from onward.streams.cli.display.explanation import (
+    NO_ANSWER,
+    NO_DECISION,
+    NO_REASONS,
+    NOT_OURS,
+    ShownExplanation,
+    explain,
+)
 from onward.streams.replay.history import History
 from onward.testing.tape import MINUTE_MS, TIMED, Tape, tape
 from onward.tests.streams.engine.promises import stories as promised
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, story
 
 
-def explanation(told: Tape, name: str) -> Explanation:
+def explanation(told: Tape, name: str) -> ShownExplanation:
     history = History(name, "loan", told.run.topics)
     for topic in (*told.run.topics.outputs, told.run.topics.journal):
         for record in told.run.broker.logs[topic, 0]:

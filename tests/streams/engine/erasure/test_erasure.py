@@ -24,7 +24,7 @@ from onward.streams.replay.history import History, state_of
 from onward.streams.worker import partition_processor
 from onward.streams.worker.partition_processor import Stage
 from onward.testing.ledger import dump, rows
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 from onward.tests.streams.engine.promises.stories import story as promises_story
 from onward.tests.streams.engine.questions.stories import POOR as ASKED
@@ -176,7 +176,7 @@ def test_a_promise_ends_with_its_person(tmp_path, monkeypatch):
 
 
 def test_a_member_of_a_round_leaves_it(tmp_path):
-    story = RoundsStory(Run({"loan": limited()}, tmp_path))
+    story = RoundsStory(PipelineRun({"loan": limited()}, tmp_path))
     for name, income in (("best", 90), ("canary", 80), ("third", 70), ("last", 10)):
         story.applies_with(name, MINUTE_MS, income)
     erase(story, 2 * MINUTE_MS, "canary")
@@ -188,7 +188,7 @@ def test_a_member_of_a_round_leaves_it(tmp_path):
 
 def test_who_competed_in_a_round_that_has_ended_is_answered_first(tmp_path, monkeypatch):
     monkeypatch.setattr(CLOSING, "budget", WorkBudget(tick=1, other=0))
-    story = RoundsStory(Run({"loan": limited()}, tmp_path))
+    story = RoundsStory(PipelineRun({"loan": limited()}, tmp_path))
     for name, income in (("best", 90), ("canary", 20), ("third", 70)):
         story.applies_with(name, MINUTE_MS, income, applicant=f"{name}-person")
     story.tick(2 * HOUR_MS)
@@ -200,7 +200,7 @@ def test_who_competed_in_a_round_that_has_ended_is_answered_first(tmp_path, monk
 
 
 def test_somebody_who_was_asked_is_erased(tmp_path):
-    story = Tape(Run({"loan": asking()}, tmp_path))
+    story = Tape(PipelineRun({"loan": asking()}, tmp_path))
     story.applies("canary", features=ASKED)
     erase(story, HOUR_MS, "canary")
     story.says("canary", HOUR_MS, "1", question=1)

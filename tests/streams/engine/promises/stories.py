@@ -22,7 +22,7 @@ from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.testing.ledger import rows
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS
 from onward.tests.support.named_people import TapeOfPeople
@@ -149,7 +149,7 @@ def story(
     }
     bundles[own.bundle.manifest_sha256] = own.bundle
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundles[sha256])
-    return Story(Run({"loan": own}, tmp_path))
+    return Story(PipelineRun({"loan": own}, tmp_path))
 
 
 def open_recourses(ledger: Path) -> list[PromisedOptions]:

@@ -19,7 +19,7 @@ from onward.streams.journal.entries import CaseKey
 from onward.streams.programs.bundle.loader import ModelBundle
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import Tape
 from onward.tests.streams.engine.promises.stories import HOUR_MS, PROMISE
@@ -37,7 +37,7 @@ def applies(told: Tape, name: str, hours: int, previous: str | None = None, **fe
 
 @pytest.mark.parametrize(("short", "followed", "ended"), [(0, 1, "kept"), (0, 0, "broken"), (1, 0, "superseded")])
 def test_who_did_what_was_asked_did_it_whatever_followed(tmp_path, short, followed, ended):
-    told = Tape(Run({"loan": promising()}, tmp_path))
+    told = Tape(PipelineRun({"loan": promising()}, tmp_path))
     applies(told, "a", 0)
     told.fold("first")
     raises = next(one for one in answer(told, "a") if [change.feature for change in one.changes] == ["income"])
@@ -72,7 +72,7 @@ class NewModel:
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **others: Any) -> None:
         self.program = program = promising(**others)
-        self.tape = Tape(Run({"loan": program}, tmp_path))
+        self.tape = Tape(PipelineRun({"loan": program}, tmp_path))
         applies(self.tape, "a", 0)
         self.tape.fold("first")
         self.raises = self.option_of("income")

@@ -13,7 +13,7 @@ from onward.schemas.events import Model, Question
 from onward.streams.programs.models.scoring import LogisticScore
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.program import build_program
 from onward.testing.tape import MINUTE_MS, Tape
 
@@ -87,7 +87,7 @@ def story(tmp_path: Any, monkeypatch: Any, program: Program | None = None) -> St
     }
     bundles[own.bundle.manifest_sha256] = own.bundle
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundles[sha256])
-    return Story(Run({"loan": own}, tmp_path))
+    return Story(PipelineRun({"loan": own}, tmp_path))
 
 
 def digest_of(version: str) -> str:

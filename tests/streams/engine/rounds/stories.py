@@ -18,9 +18,9 @@ from onward.schemas.events import Application, ModelDecision, PromiseChange, Rou
 from onward.streams.engine.rounds.state import ProgramRounds
 from onward.streams.programs.program import Program
 from onward.streams.records import Record
-from onward.testing.pipeline import START_MS, Run
+from onward.testing.pipeline import START_MS, PipelineRun
 from onward.testing.program import build_program
-from onward.testing.spaces import Line
+from onward.testing.spaces import SigmoidScore
 from onward.testing.tape import MINUTE_MS
 from onward.tests.support.named_people import TapeOfPeople
 
@@ -32,7 +32,7 @@ START = "2026-09-21T14:13:20Z"
 HOURLY = {"places": 2, "round": "PT1H", "start": START}
 
 
-LINE = Line(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
+LINE = SigmoidScore(np.array([0.0, 0.0, 12.0, -2.0]), -2.5)
 
 
 def as_a_large_model(X: Array) -> Array:
@@ -122,7 +122,7 @@ def learned(policy: Mapping[str, NDArray[Any]], **capacity: Any) -> Program:
 
 def story(tmp_path: Any, decisions: str = "model", score: Score = LINE, **capacity: Any) -> Story:
     """A journal for a program with two places an hour."""
-    return Story(Run({"loan": limited(capacity, decisions, score)}, tmp_path))
+    return Story(PipelineRun({"loan": limited(capacity, decisions, score)}, tmp_path))
 
 
 def announcement(hours: float, places: int, program: str = "loan") -> Round:

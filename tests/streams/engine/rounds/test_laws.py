@@ -13,7 +13,7 @@ from onward.schemas.events import NoRecourse, Recourse
 from onward.streams.engine.contract import WorkBudget
 from onward.streams.engine.rounds.closing import CLOSING
 from onward.testing.ledger import dump
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
@@ -36,7 +36,7 @@ def told(tmp_path, seed, score=LINE, program=None) -> Story:
     if program is None:
         tape = story(tmp_path, horizon=2, places=3, score=score)
     else:
-        tape = Story(Run({"loan": program}, tmp_path))
+        tape = Story(PipelineRun({"loan": program}, tmp_path))
     now_ms, names = 0, []
     for number in range(PEOPLE):
         now_ms += int(random.integers(0, 2 * HOURS * HOUR_MS // PEOPLE))

@@ -12,7 +12,7 @@ from onward.streams.engine.rounds.promised_scores import PromisedScore
 from onward.streams.journal.entries import CaseKey
 from onward.streams.ledger.summary import summaries
 from onward.testing.ledger import dump
-from onward.testing.pipeline import Run
+from onward.testing.pipeline import PipelineRun
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import HOUR_MS, Story, announcement, limited, story
 from onward.tests.streams.engine.rounds.test_rounds import closed_at, with_four
@@ -115,7 +115,7 @@ def test_who_is_decided_while_their_round_is_being_closed_counts_in_the_next_one
     found = []
     for name in ("whole", "cut"):
         program = limited({"horizon": 3}, decisions="external", goal="last_threshold")
-        tape = Story(Run({"loan": program}, tmp_path / name))
+        tape = Story(PipelineRun({"loan": program}, tmp_path / name))
         for number in range(6):
             tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + number)
         for number in range(5):

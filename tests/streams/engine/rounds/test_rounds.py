@@ -25,8 +25,8 @@ from onward.streams.ledger.array_codec import record_decoder
 from onward.streams.ledger.checksum import without_checksum
 from onward.streams.programs.program import Program
 from onward.testing.ledger import rows
-from onward.testing.pipeline import START_MS, Run
-from onward.testing.spaces import Line
+from onward.testing.pipeline import START_MS, PipelineRun
+from onward.testing.spaces import SigmoidScore
 from onward.testing.tape import MINUTE_MS
 from onward.tests.streams.engine.rounds.stories import (
     HOUR_MS,
@@ -80,13 +80,15 @@ def test_the_best_get_the_places_and_the_others_a_target_score(tmp_path):
 
 
 def test_what_only_works_up_to_a_point_comes_after_what_needs_no_such_end(tmp_path):
-    line = Line(np.array([0.0, 0.0, 12.0, -12.0]), -2.5)
+    line = SigmoidScore(np.array([0.0, 0.0, 12.0, -12.0]), -2.5)
 
     def score(X):
         return np.where(X[:, 3] < 0.05, 0.1, line(X))  # who has no debts at all is rejected
 
     tape = Story(
-        Run({"loan": limited(score=score, overshoot="limit", objective="cost", goal="last_threshold")}, tmp_path)
+        PipelineRun(
+            {"loan": limited(score=score, overshoot="limit", objective="cost", goal="last_threshold")}, tmp_path
+        )
     )
     for number in range(12):
         tape.applies_with(f"{number}", 10 * MINUTE_MS, 34 + number, debts=5)
@@ -347,7 +349,7 @@ def test_programs_whose_rounds_close_at_the_same_time_are_served_in_one_order_be
     tapes = []
     for name in ("whole", "cut"):
         programs = {program: limited({}, name=program) for program in ("a", "b")}
-        tape = Story(Run(programs, tmp_path / name))
+        tape = Story(PipelineRun(programs, tmp_path / name))
         for program in ("b", "a"):
             for number in range(4):
                 features = {"region": "north", "income": 20.0 + number, "debts": 2}
@@ -380,7 +382,9 @@ def test_features_that_cannot_be_read_are_refused_on_arrival(tmp_path):
 
 
 def test_a_target_out_of_reach_is_a_typed_none(tmp_path):
-    tape = Story(Run({"loan": limited({"places": 1}, goal="fixed", goal_parameters={"score": 0.99995})}, tmp_path))
+    tape = Story(
+        PipelineRun({"loan": limited({"places": 1}, goal="fixed", goal_parameters={"score": 0.99995})}, tmp_path)
+    )
     tape.applies_with("best", 1, 100, debts=0)
     tape.applies_with("hopeless", 1, 99, debts=1)
     tape.tick(closed_at(1))
@@ -588,7 +592,7 @@ def test_who_is_decided_after_the_end_counts_in_the_next_round(tmp_path):
 
 def announces_a_harder_model(tape, monkeypatch, ms):
     program = tape.run.programs["loan"]
-    harder = SimpleNamespace(score=Line(np.array([0.0, 0.0, 12.0, -2.0]), -4.5))
+    harder = SimpleNamespace(score=SigmoidScore(np.array([0.0, 0.0, 12.0, -2.0]), -4.5))
     bundle = replace(program.bundle, version="v2", manifest_sha256="3" * 64, model=harder)
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: bundle)
     tape.send("models", Model("loan", "v2", "memory", "3" * 64), ms, "m")
@@ -670,7 +674,7 @@ def expected_goal(tape, incomes, action):
 
 
 def test_a_learned_goal_says_what_its_policy_says_of_the_newcomers(tmp_path):
-    tape = Story(Run({"loan": learned(constant(0.9))}, tmp_path))
+    tape = Story(PipelineRun({"loan": learned(constant(0.9))}, tmp_path))
     for name, income in FOUR.items():
         tape.applies_with(name, 10 * MINUTE_MS, income)
     tape.tick(closed_at(1))
@@ -684,7 +688,7 @@ def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_pat
     program = learned(constant(0.9))
     other = replace(program.bundle, version="v2", manifest_sha256="3" * 64, goal_policy=goal_policy(constant(1.5)))
     monkeypatch.setattr(Program, "load", lambda self, manifest, sha256: other)
-    tape = Story(Run({"loan": program}, tmp_path))
+    tape = Story(PipelineRun({"loan": program}, tmp_path))
     for number, (name, income) in enumerate(FOUR.items()):
         tape.applies_with(name, MINUTE_MS, income)
         tape.applies_with(f"later {name}", HOUR_MS + 1 + number, income)
@@ -700,7 +704,7 @@ def test_the_policy_of_a_new_model_says_the_goals_of_the_rounds_after_it(tmp_pat
 
 
 def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_person(tmp_path):
-    tape = Story(Run({"loan": limited(score=as_a_large_model, goal="last_threshold")}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited(score=as_a_large_model, goal="last_threshold")}, tmp_path))
     for number in range(40):
         tape.applies_with(f"a{number}", MINUTE_MS, 20 + number)
     tape.tick(closed_at(1))
@@ -718,7 +722,7 @@ def test_under_a_large_model_other_entries_wait_until_they_have_the_units_of_a_p
 
 def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_kept(tmp_path):
     program = limited(goal="fixed", goal_parameters={"score": 0.6})
-    tape = Story(Run({"loan": program}, tmp_path))
+    tape = Story(PipelineRun({"loan": program}, tmp_path))
     tape.send("rounds", announcement(1, 0), 0, "r")
     tape.applies_with("good", MINUTE_MS, 60)
     tape.tick(closed_at(1))
@@ -734,7 +738,7 @@ def test_who_has_the_next_goal_already_is_told_to_apply_again_and_the_step_is_ke
 @pytest.mark.parametrize(("end", "day"), [("00", "September 23"), ("10", "September 23"), ("23", "September 22")])
 def test_the_day_by_which_to_apply_again_is_over_before_the_promise_is(tmp_path, end, day):
     daily = {"round": "P1D", "start": f"2026-01-05T{end}:00:00Z", "horizon": 2}
-    tape = Story(Run({"loan": limited(daily, goal="fixed", goal_parameters={"score": 0.5})}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited(daily, goal="fixed", goal_parameters={"score": 0.5})}, tmp_path))
     first = round((int(end) * HOUR_MS - START_MS) % (24 * HOUR_MS))
     tape.send("rounds", announcement(first / HOUR_MS, 0), 0, "r")
     tape.applies_with("good", MINUTE_MS, 90)
@@ -748,7 +752,7 @@ def test_the_day_by_which_to_apply_again_is_over_before_the_promise_is(tmp_path,
 def test_who_has_exactly_the_next_goal_is_told_how_to_be_above_it(tmp_path):
     program = limited()
     own = LINE(program.codec.encode_many([{"region": "north", "income": 60.0, "debts": 2}])).item()
-    tape = Story(Run({"loan": limited(goal="fixed", goal_parameters={"score": own})}, tmp_path))
+    tape = Story(PipelineRun({"loan": limited(goal="fixed", goal_parameters={"score": own})}, tmp_path))
     tape.send("rounds", announcement(1, 0), 0, "r")
     tape.applies_with("equal", MINUTE_MS, 60)
     tape.tick(closed_at(1))
@@ -758,8 +762,8 @@ def test_who_has_exactly_the_next_goal_is_told_how_to_be_above_it(tmp_path):
 
 
 def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_the_end_of_the_round(tmp_path):
-    score = Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
-    tape = Story(Run({"loan": limited(score=score, goal="fixed", goal_parameters={"score": 0.9})}, tmp_path))
+    score = SigmoidScore(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    tape = Story(PipelineRun({"loan": limited(score=score, goal="fixed", goal_parameters={"score": 0.9})}, tmp_path))
     for number in range(4):
         tape.applies_with(f"a{number}", MINUTE_MS, 20.0 + 10 * number, debts=5)
     tape.tick(closed_at(1))
@@ -773,11 +777,11 @@ def test_a_promise_holds_the_most_probable_option_and_who_is_placed_is_so_since_
 
 def test_who_gets_no_options_takes_a_step_of_the_learner_all_the_same(tmp_path, monkeypatch):
     """One option of several is drawn by the step. Answered one by one, people are told what they are told together."""
-    found, score = [], Line(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
+    found, score = [], SigmoidScore(np.array([0.0, 0.0, 6.0, -6.0]), 0.0)
     for units in (1000, 1):
         monkeypatch.setattr(CLOSING, "budget", CLOSING.budget._replace(tick=units))
         program = limited(score=score, goal="fixed", goal_parameters={"score": 0.9}, options=1, exploration=0.5)
-        tape = Story(Run({"loan": program}, tmp_path / str(units)))
+        tape = Story(PipelineRun({"loan": program}, tmp_path / str(units)))
         tape.send("rounds", announcement(1, 0), 0, "r")
         for number in range(12):
             applicant = f"person {number - number % 3 // 2}"  # every third has applied before

@@ -12,7 +12,7 @@ import pytest
 from onward import load_program
 from onward.agents.candidates.search import Search
 from onward.agents.costs import L1
-from onward.agents.goals import Threshold
+from onward.agents.goals import ThresholdGoal
 from onward.agents.objective import Objective
 from onward.streams.cli import main
 from onward.streams.programs.training.margin import smallest_margin
@@ -41,7 +41,7 @@ def shifted(by):
 def test_it_is_the_smallest_at_which_nine_of_ten_others_accept():
     others = [shifted(0.0)] * 2 + [shifted(0.12)] * 17 + [shifted(0.3)]
     assert smallest_margin(unsaved(score), others, PEOPLE) == (0.15, 0.95)
-    targets = GENERATOR.under(score, Threshold(0.5, 0.15)).propose(PEOPLE).points
+    targets = GENERATOR.under(score, ThresholdGoal(0.5, 0.15)).propose(PEOPLE).points
     assert np.mean([(other(targets) > 0.5).mean() for other in others]) >= 0.9
 
 

@@ -8,7 +8,7 @@ from onward.schemas.encoding import FeatureCodec
 from onward.schemas.specfile import parse_spec
 from onward.streams.programs.bundle.measured import Served
 from onward.streams.programs.training.measures.served import served
-from onward.streams.programs.training.sample import PEOPLE, Sample
+from onward.streams.programs.training.sample import PEOPLE, RejectedSample
 from onward.streams.programs.training.unsaved_program import unsaved_program
 
 FEATURES = [f"{{name: f{number}, type: integer, bounds: [0, 10], mutable: up}}" for number in range(6)]
@@ -20,7 +20,9 @@ SPEC = (
 
 def measured(score, margin, people, spec=SPEC):
     codec = FeatureCodec(parse_spec(spec.encode()))
-    return served(Sample.from_people(codec.spec, unsaved_program(codec, score, [], []), margin, NoPromise(), people))
+    return served(
+        RejectedSample.from_people(codec.spec, unsaved_program(codec, score, [], []), margin, NoPromise(), people)
+    )
 
 
 def test_shares_are_of_the_first_people_with_the_margin_and_without_it():

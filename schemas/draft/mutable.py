@@ -1,6 +1,6 @@
-"""Which way people can change a feature: by its name, where all of it is known and the data do not speak against it.
+"""Which features a draft opens, and which way: what somebody has said, else by a name of which all is known.
 
-What nobody knows to be harmless is closed, and asked for.
+The data must not speak against it. What nobody knows to be harmless is closed, and asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from ..spec import Mutable
 from . import names
 from .association import CONTRADICTING, trend
 from .columns import Column, Mask
+from .questions import DraftDecisions, DraftQuestion
 
+PERSONAL_STAYS = "personal data, which no answer opens: change its line in the drafted spec"
+DIRECTIONS: tuple[Mutable, ...] = ("none", "up", "down", "any")
+WITHOUT_ORDER: tuple[Mutable, ...] = ("none", "any")
+"""What may be said of a feature with an order, and without one."""
 BETTER_WHEN = {1: "higher", -1: "lower"}
 """By the sign of a direction."""
 FEWEST_COUNTS = 8
@@ -49,6 +54,37 @@ class Direction(NamedTuple):
 
 BY_WAITING = Direction("none", "it only grows by waiting: up, if that is advice")
 UNKNOWN = Direction("none", is_undecided=True)
+
+
+def guessed(column: Column, desired: Mask | None, doubt: str = "") -> Direction:
+    """The direction of a column as name and data tell it. ``desired`` (n,) is None where nobody knows it.
+
+    Where there is a ``doubt`` what its values are, nobody is told to change it.
+    """
+    is_ordered = column.numbers is not None or column.levels is not None
+    guess = direction_of(column, desired, is_ordered=is_ordered)
+    if not doubt:
+        return guess
+    if guess.may_open:
+        return Direction("none", doubt, is_undecided=True, is_doubted=True)
+    return guess._replace(reason=f"{guess.reason}; {doubt}")
+
+
+def decided(guess: Direction, name: str, seen: str, decisions: DraftDecisions, *, is_ordered: bool) -> Direction:
+    """What somebody said about a feature, else the guess; ``seen`` is added to one that is undecided."""
+    seen = PERSONAL_STAYS if guess.is_personal else "; ".join(part for part in (guess.reason, seen) if part)
+    question = DraftQuestion("mutable", name, seen, DIRECTIONS if is_ordered else WITHOUT_ORDER)
+    if guess.is_personal:
+        decisions.defer(question)
+        return guess
+    if guess.is_doubted:
+        decisions.defer(question)
+        return guess._replace(reason=seen)
+    answer = decisions.decide(question) if guess.is_undecided else decisions.kept(question)
+    mutable = next((choice for choice in DIRECTIONS if choice == answer), None)
+    if mutable is not None:
+        return Direction(mutable, "as answered", is_said=True)
+    return guess._replace(reason=seen) if guess.is_undecided else guess
 
 
 def direction_of(column: Column, desired: Mask | None, *, is_ordered: bool) -> Direction:

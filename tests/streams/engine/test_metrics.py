@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from onward.streams import engine
-from onward.streams.engine.observations import OBSERVATIONS, Observation
+from onward.streams.engine.metrics import OBSERVATIONS, Observation
 from onward.streams.engine.portion import PortionChanges
 from onward.streams.histogram import bucket_name
 from onward.streams.metrics import Metrics
