@@ -12,7 +12,7 @@ SPACED = re.compile(r"[-+]?[1-9][0-9]{0,2}([ '\u2019\u00a0\u2009\u202f][0-9]{3})
 _SPACE = re.compile(r"[ '\u2019\u00a0\u2009\u202f]")
 COMMAS = re.compile(r"[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
 """A number whose commas may separate thousands."""
-DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
+DECIMAL_COMMA = re.compile(r"[-+]?([0-9]*|[1-9][0-9]{0,2}([. '\u2019\u00a0\u2009\u202f][0-9]{3})+),[0-9]+")
 DOTTED = re.compile(r"[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 """A number whose dot may separate thousands."""
 BELOW_THOUSAND = re.compile(r"[-+]?[0-9]{1,3}")

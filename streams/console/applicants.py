@@ -19,6 +19,8 @@ from msgspec import UNSET
 from yarl import URL
 
 from ...schemas.events import Answer
+from ..replay.happenings import Happening
+from ..replay.history import since_latest
 from .cases import ConsoleCase
 from .desk import Desk
 from .links import SESSION_SECONDS, PageLink
@@ -35,6 +37,7 @@ MOST_AN_HOUR = 30
 HOUR_MS = 3_600_000
 ERRORS = {
     web.HTTPBadRequest.status_code: ("error.title", "error.form"),
+    web.HTTPUnauthorized.status_code: ("closed.title", "closed.text"),
     web.HTTPForbidden.status_code: ("error.title", "error.form"),
     web.HTTPRequestEntityTooLarge.status_code: ("error.title", "error.form"),
     web.HTTPTooManyRequests.status_code: ("often.title", "often.text"),
@@ -125,7 +128,8 @@ class ApplicantPages:
         if isinstance(question, str):
             asked = opened.page.question
             if asked is None or question != str(asked.number):
-                return see_other("/you?late=1")
+                is_repeated = _has_answered(self._desk.happenings(opened.case), question, option)
+                return see_other("/you" if is_repeated else "/you?late=1")
             if not isinstance(option, str):
                 return self._asked_again(opened)
             once = f"question-{asked.number}-{_applied_ms(opened.case)}"
@@ -187,7 +191,9 @@ class ApplicantPages:
     def _opened(self, request: web.Request) -> _Opened:
         """The case of the session, with what its person has sent that the journal does not show yet."""
         link = self._desk.links.in_session(request.cookies.get(COOKIE, ""))
-        if link is None or self._desk.looks.is_revoked(link):
+        if link is None:
+            raise web.HTTPUnauthorized
+        if self._desk.looks.is_revoked(link):
             raise web.HTTPNotFound
         case = self._case_of(link)
         words = self._words(request, case)
@@ -213,6 +219,12 @@ class ApplicantPages:
         words = self._words(request)
         title, text = ERRORS.get(status, ("gone.title", "gone.text"))
         return html(self._desk.pages.plain(words, words.say(title), [words.say(text)]), status)
+
+
+def _has_answered(happenings: Sequence[Happening], question: str, option: object) -> bool:
+    """Whether somebody has given this answer to a question before, as by a second press of the button."""
+    answers = (one.event for one in since_latest(happenings) if isinstance(one.event, Answer) and not one.refused)
+    return any((str(answer.question), answer.option or "") == (question, option) for answer in answers)
 
 
 def _applied_ms(case: ConsoleCase) -> int:

@@ -22,7 +22,7 @@ from ..journal.entries import JournalPosition
 from ..ledger.file import connected, ledger_errors
 from ..records import TopicPartition
 from ..replay.happenings import FoundHappening, Happening
-from ..replay.history import CaseHistory, state_of
+from ..replay.history import CaseHistory, since_latest, state_of
 from .case_store import FILE
 from .handles import Keys
 from .standing import Standing
@@ -52,6 +52,11 @@ class ConsoleCase(NamedTuple):
     application: str
     happenings: Sequence[Happening]
     model: AnnouncedModel | None = None
+
+    @property
+    def latest(self) -> Sequence[Happening]:
+        """The happenings from the latest application of the name on."""
+        return since_latest(self.happenings)
 
     @property
     def state(self) -> str:
@@ -135,15 +140,15 @@ class Cases:
             ).fetchone()
         return row and AnnouncedModel(*row)
 
-    def queued(self, queue: str, program: str | None = None, most: int = 100) -> list[QueuedCase]:
-        """The first cases that wait for something, those that are due first at the head."""
+    def queued(self, queue: str, programs: Sequence[str], most: int = 100, after: int = 0) -> list[QueuedCase]:
+        """Cases of programs that wait for something, ``after`` so many: what is due first, then the newest."""
         sql = (
             "SELECT handle, program, application, standing, due_ms FROM cases WHERE queue = ? AND application IS NOT "
-            f"NULL {'AND program = ?' if program else ''} ORDER BY due_ms IS NULL, due_ms LIMIT ?"
+            f"NULL AND program IN ({', '.join('?' * len(programs))}) ORDER BY due_ms IS NULL, due_ms, id DESC "
+            "LIMIT ? OFFSET ?"
         )
-        given = (queue, *([program] if program else []), most)
         with ledger_errors(self._path):
-            rows = self._db.execute(sql, given).fetchall()
+            rows = self._db.execute(sql, (queue, *programs, most, after)).fetchall()
         return [QueuedCase(handle, of, name, _unpack(body), due) for handle, of, name, body, due in rows]
 
     def count(self, queue: str, program: str) -> int:

@@ -6,6 +6,7 @@ References of people are posted, and addresses name a case by its handle: no log
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -32,7 +33,7 @@ from .programs import ConsoleProgram
 from .standing import QUEUES, Queue
 from .story import HIDDEN, Pending, day, say, story, way_line
 from .web import form_of, html, make_site, see_other
-from .whatif import LimitError, Limits, read_limit, ways_within
+from .whatif import LimitError, Limits, read_limit, warm_up, ways_within
 from .who import SignInGate, User
 
 LINK_DAYS = 90
@@ -43,6 +44,7 @@ TITLES: Final[Mapping[Queue, str]] = {
     "none": "have no way",
     "declined": "cannot use their ways",
 }
+PAGE = re.compile(r"[1-9][0-9]{0,5}")
 RESULTS = ("improved", "not_improved", "unseen")
 DAY_MS = 86_400_000
 ERRORS = {
@@ -53,6 +55,8 @@ ERRORS = {
 }
 MOST = "most-"
 """How the names of fields begin that hold the limit of a feature."""
+PAGE_ROWS = 100
+"""Cases on a page of a queue."""
 
 
 class Office:
@@ -73,6 +77,7 @@ class Office:
     ) -> None:
         self._desk, self._figures, self._gate = desk, figures, gate
         self._read_up_to, self._people_at = read_up_to, people_at
+        self._warm: dict[str, asyncio.Task[None]] = {}
 
     def site(self, address: URL | None = None) -> web.Application:
         """The web application."""
@@ -83,6 +88,7 @@ class Office:
         routes.get("/cases/{key}.json")(self._json)
         routes.get("/cases/{key}")(self._show)
         routes.get("/cases/{key}/person")(self._person)
+        routes.post("/cases/{key}/person")(self._person)
         routes.get("/cases/{key}/whatif")(self._ask_what_if)
         routes.post("/cases/{key}/whatif")(self._what_if)
         routes.post("/cases/{key}/outcome")(self._outcome)
@@ -104,7 +110,8 @@ class Office:
         queue = next((name for name in QUEUES if name == wanted), None)
         if queue is None:
             raise web.HTTPNotFound
-        return self._list(user, queue, request.query.get("program", ""))
+        page = request.query.get("page", "1")
+        return self._list(user, queue, request.query.get("program", ""), int(page) if PAGE.fullmatch(page) else 1)
 
     async def _find(self, request: web.Request) -> web.StreamResponse:
         user, form = await self._gate.user(request), await form_of(request)
@@ -120,14 +127,22 @@ class Office:
         heading = f"{len(found)} cases" if found else "No case has this reference"
         return self._rendered_list(user, rows, heading, program=program, q=reference)
 
-    def _list(self, user: User, queue: Queue, program: str) -> web.StreamResponse:
+    def _list(self, user: User, queue: Queue, program: str, page: int) -> web.StreamResponse:
         names = [name for name in self._desk.programs if user.may("case", name) and program in ("", name)]
-        cases = [case for name in names for case in self._desk.cases.queued(queue, name)]
+        cases = self._desk.cases.queued(queue, names, PAGE_ROWS, (page - 1) * PAGE_ROWS)
         rows = [self._queued_row(case) for case in cases]
-        return self._rendered_list(user, rows, TITLES[queue].capitalize(), queue=queue, program=program)
+        return self._rendered_list(user, rows, TITLES[queue].capitalize(), queue=queue, program=program, page=page)
 
     def _rendered_list(
-        self, user: User, rows: Sequence[object], heading: str, *, queue: str = "", program: str = "", q: str = ""
+        self,
+        user: User,
+        rows: Sequence[object],
+        heading: str,
+        *,
+        queue: str = "",
+        program: str = "",
+        q: str = "",
+        page: int = 1,
     ) -> web.StreamResponse:
         names = [name for name in self._desk.programs if user.may("case", name)]
         counts = [
@@ -146,6 +161,9 @@ class Office:
             titles=TITLES,
             heading=heading,
             rows=rows,
+            queue=queue,
+            page=page,
+            pages=max((-(-count // PAGE_ROWS) for _, count, is_shown in counts if is_shown), default=1),
         )
 
     def _queued_row(self, case: QueuedCase) -> Mapping[str, str]:
@@ -175,14 +193,20 @@ class Office:
 
     async def _person(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._desk.looks.note(case.handle, user.name, "read their page")
         program = self._desk.programs[case.program]
+        why = await _reason_in(request)
+        if not why and _tells_personal(program):
+            return self._shown(user, case, status=web.HTTPBadRequest.status_code)
+        self._desk.looks.note(case.handle, user.name, "read their page", why)
         words = program.in_language([request.query.get("lang", "")])
         page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model)
         return html(self._desk.pages.person(page, words, reference=case.application, today_ms=self._desk.now_ms))
 
     async def _ask_what_if(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
+        if case.program not in self._warm:
+            loaded = self._desk.programs[case.program].loaded
+            self._warm[case.program] = asyncio.create_task(asyncio.to_thread(warm_up, loaded))
         return self._asked_what_if(user, case, Limits(), {})
 
     async def _what_if(self, request: web.Request) -> web.StreamResponse:
@@ -250,6 +274,8 @@ class Office:
         option = str(form.get("option") or "") or None
         told_ms, recourse = answer
         at_ms, fault = _event_time(str(form.get("on", "")), self._desk.now_ms, told_ms, recourse)
+        if _is_closed(case):
+            fault = "What came of their ways is counted already."
         if fault is None and option not in (None, *_ids(case)):
             fault = "Choose one of the ways that they were told."
         if fault is not None:
@@ -266,7 +292,7 @@ class Office:
 
     async def _reveal(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        why = " ".join(str((await form_of(request)).get("why", "")).split())[:200]
+        why = await _reason_in(request)
         if not why:
             return self._shown(user, case, status=web.HTTPBadRequest.status_code)
         self._desk.looks.note(case.handle, user.name, "saw hidden values", why)
@@ -307,6 +333,7 @@ class Office:
             today=datetime.fromtimestamp(self._desk.now(), UTC).date().isoformat(),
             features=list(_features(case, program, words.texts.name_and_value, hidden)),
             masked=bool(hidden),
+            asks_why=_tells_personal(program),
             looked=[_looked(look) for look in self._desk.looks.of_case(case.handle)],
         )
 
@@ -364,13 +391,23 @@ class Office:
 
 def _told_features(case: ConsoleCase) -> Mapping[str, Value | None]:
     """What the person told in their latest application."""
-    told = [one.event for one in case.happenings if isinstance(one.event, Application) and not one.refused]
+    told = [one.event for one in case.latest if isinstance(one.event, Application) and not one.refused]
     return told[-1].features if told else {}
 
 
 def _personal(program: ConsoleProgram) -> frozenset[str]:
     """The features whose values are personal data."""
     return frozenset(feature.name for feature in program.spec.features if feature.pii)
+
+
+def _tells_personal(program: ConsoleProgram) -> bool:
+    """Whether ways may hold values of personal data."""
+    return any(feature.pii and feature.mutable != "none" for feature in program.spec.features)
+
+
+async def _reason_in(request: web.Request) -> str:
+    """Why somebody wants to see hidden values, as they have posted it; nothing where they have not."""
+    return " ".join(str((await form_of(request)).get("why", "")).split())[:200]
 
 
 def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts, hidden: Container[str]) -> Mapping[str, Any]:
@@ -392,7 +429,7 @@ def _result(answer: Recourse | NoRecourse | None, texts: LanguageTexts, hidden: 
 
 def _recourse_of(case: ConsoleCase) -> tuple[int, Recourse] | None:
     """The recourse of a case with its newest ways, and when it was first told; None where it has none."""
-    told = [(one.time_ms, one.event) for one in case.happenings if isinstance(one.event, Recourse)]
+    told = [(one.time_ms, one.event) for one in case.latest if isinstance(one.event, Recourse)]
     since = max((place for place, (_, event) in enumerate(told) if not event.is_revision), default=0)
     if not told:
         return None
@@ -403,12 +440,12 @@ def _recourse_of(case: ConsoleCase) -> tuple[int, Recourse] | None:
 
 def _is_closed(case: ConsoleCase) -> bool:
     """Whether what came of the recourse has been counted."""
-    return any(isinstance(one.event, Reward) and one.event.fate in CLOSED for one in case.happenings)
+    return any(isinstance(one.event, Reward) and one.event.fate in CLOSED for one in case.latest)
 
 
 def _ids(case: ConsoleCase) -> set[str]:
     """The ways that a case was told."""
-    return {option.id for one in case.happenings if isinstance(one.event, Recourse) for option in one.event.options}
+    return {option.id for one in case.latest if isinstance(one.event, Recourse) for option in one.event.options}
 
 
 def _event_time(on: str, now_ms: int, told_ms: int, recourse: Recourse) -> tuple[int, str | None]:
@@ -422,8 +459,10 @@ def _event_time(on: str, now_ms: int, told_ms: int, recourse: Recourse) -> tuple
     ends_ms = begins_ms + DAY_MS - 1
     if begins_ms > now_ms:
         return 0, "This day is still to come."
-    closes_ms = None if recourse.closes_at is None else parse_time(recourse.closes_at.encode())
-    at_ms = min(ends_ms, now_ms) if closes_ms is None else min(ends_ms, now_ms, closes_ms)
+    closes_ms = ends_ms if recourse.closes_at is None else parse_time(recourse.closes_at.encode())
+    if begins_ms > closes_ms:
+        return 0, f"What happened counted until {day(closes_ms)}, and not on this day."
+    at_ms = min(ends_ms, now_ms, closes_ms)
     if at_ms <= told_ms:
         return 0, f"They were told their ways on {day(told_ms)}: it cannot have happened before."
     return at_ms, None

@@ -21,7 +21,6 @@ from msgspec import field as renamed
 from ...schemas.events import (
     APPLY_AGAIN,
     Answer,
-    Application,
     Change,
     DeadLetter,
     Decision,
@@ -39,6 +38,7 @@ from ...schemas.kinds import kinds
 from ...schemas.words.texts import NoWay
 from ..engine.rewards.fates import CLOSED
 from ..replay.happenings import Happening
+from ..replay.history import since_latest
 from .cases import AnnouncedModel
 from .page_words import PageWords
 
@@ -46,8 +46,18 @@ PageState = Literal["waits", "approved", "question", "working", "ways", "none", 
 
 MOST_IN_HEADING = 3
 """Changes that a heading names; of more it says how many."""
-TOO_LATE = frozenset({"answer_changed", "question_closed"})
-"""Why an answer that came too late does not count, or since an earlier one does."""
+TOO_LATE = frozenset(
+    {
+        "answer_changed",
+        "answer_without_question",
+        "answer_without_recourse",
+        "nothing_offered",
+        "question_closed",
+        "recourse_closed",
+        "unknown_option",
+    }
+)
+"""Why an answer does not count: the time for it is over, what it answers has changed, or an earlier one counts."""
 
 
 class PageChange(Struct, frozen=True):
@@ -88,6 +98,7 @@ class PageQuestion(Struct, frozen=True):
 class PersonPage(Struct, frozen=True):
     """A page of an applicant. ``text``, ``notice`` and ``until`` are sentences; ``until_date`` is a day of UTC.
 
+    ``may_choose`` says whether a choice still counts; the ways may work for longer.
     ``fingerprint`` tells the ways from others, in whatever language: who chooses, chooses among those that they saw.
     """
 
@@ -98,6 +109,7 @@ class PersonPage(Struct, frozen=True):
     ways: tuple[PageWay, ...] = ()
     question: PageQuestion | None = None
     picked_none: bool = False
+    may_choose: bool = True
     until_date: str | None = None
     until: tuple[str, ...] = ()
     is_refused: bool = False
@@ -119,6 +131,7 @@ class _Told:
     changed_ms: int | None = None
     question: Question | None = None
     is_answered: bool = False
+    is_rejected: bool = False
     is_approved: bool = False
     has_place: bool = False
     picked: str | None = None
@@ -127,7 +140,6 @@ class _Told:
     has_ended: bool = False
     came_back: bool = False
     said_how_it_went: bool = False
-    is_better_off: bool = False
     is_over: bool = False
     """The time of what was told is over."""
 
@@ -156,11 +168,10 @@ class _Told:
             case PromiseChange():
                 self._end(event, happening.time_ms)
             case Decision() | ModelDecision():
-                self.is_approved = event.approved
+                self.is_approved, self.is_rejected = event.approved, not event.approved
                 self.has_place = event.approved and isinstance(event, ModelDecision) and event.round is not UNSET
             case Outcome():
                 self.said_how_it_went = event.result != "unseen"
-                self.is_better_off = event.result == "improved"
             case Reward():
                 self.has_ended |= event.fate in CLOSED
             case DeadLetter():
@@ -215,39 +226,29 @@ def person_page(
     that another than the newest ``model`` has given may not be enough, unless they are promised.
     """
     told = _Told(application)
-    for happening in _since_latest(happenings):
+    for happening in since_latest(happenings):
         told.take(happening)
     if told.came_back:
         return PersonPage("again", words.say("ended.title"), (words.say("ended.again"),))
     if told.is_approved:
         place = (words.say("approved.place"),) if told.has_place else ()
         return PersonPage("approved", words.say("approved.title"), (_applied(words, "approved.text"), *place))
-    # A promise may outlast the time in which an outcome counts.
-    if told.has_ended and (told.is_better_off or not told.is_promised):
+    answer = told.answer
+    # What was told works on, and may be promised for longer than an outcome counts.
+    if told.has_ended and not told.is_promised and (told.said_how_it_went or not told.ways):
         last = "ended.thanks" if told.said_how_it_went else "ended.text"
         return PersonPage("ended", words.say("ended.title"), (words.say(last),))
-    answer = told.answer
     if answer is not None and (told.is_over or _is_past(answer.expires_at or None, now_ms)):
         return PersonPage("ended", words.say("ended.title"), (words.say("ended.text"),))
     if isinstance(answer, Recourse):
         return _ways(told, answer, words, model) if told.ways else _all_gone(told, words)
     if isinstance(answer, NoRecourse):
         return _none(answer, words)
-    if told.question is None:
+    if told.question is None and not told.is_rejected:
         return PersonPage("waits", words.say("waits.title"), (words.say("waits.text"),))
-    if told.is_answered:
+    if told.question is None or told.is_answered:
         return PersonPage("working", words.say("working.title"), (words.say("working.text"),))
     return _question(told.question, words, told.since_ms)
-
-
-def _since_latest(happenings: Sequence[Happening]) -> Sequence[Happening]:
-    """The events from the latest application on: one of the same name begins anew."""
-    begins = [
-        place
-        for place, happening in enumerate(happenings)
-        if isinstance(happening.event, Application) and not happening.refused and not happening.repeated
-    ]
-    return happenings[begins[-1] :] if begins else happenings
 
 
 def _ways(told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel | None) -> PersonPage:
@@ -279,6 +280,7 @@ def _ways(told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel
         notice,
         ways,
         picked_none=told.picked_none,
+        may_choose=not told.has_ended,
         until_date=_last_whole_day(answer.expires_at),
         until=tuple(until),
         is_refused=told.is_refused,
@@ -333,7 +335,7 @@ def _way(option: Option, words: PageWords, told: _Told | None = None, place: int
     many = len(told.ways) if told else 0
     which = words.say("way.which", number=str(place), n=many) if many > 1 else words.say("way.only")
     steps = option.steps if option.steps and len(option.steps) > 1 else ()
-    in_order = (_step(step, words) for step in steps)
+    in_order = (_step(_change(step, words, before), words.texts.heading([step]), words) for step in steps)
     return PageWay(
         option.id,
         _heading(option, words),
@@ -359,9 +361,10 @@ def _change(change: Change, words: PageWords, before: Mapping[str, Change]) -> P
     return PageChange(parts.name, parts.now, parts.to, said, tuple(parts.notes))
 
 
-def _step(step: Change, words: PageWords) -> str:
-    parts = words.texts.told(step)
-    return " ".join([words.say("step", verb=words.texts.heading([step]), value=parts.to), *parts.notes])
+def _step(step: PageChange, verb: str, words: PageWords) -> str:
+    move = words.say("change.to" if step.now is None else "change.from_to", now=step.now or "", to=step.to)
+    before = [] if step.before is None else [words.say("way.before", value=step.before)]
+    return " ".join([words.say("step", verb=verb, move=move), *before, *step.notes])
 
 
 def _applied(words: PageWords, sentence: str) -> str:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import re
 import time
+import unicodedata
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,12 +21,14 @@ from ...schemas.events import NoRecourse, Recourse, Value
 from ...schemas.number_text import may_have_thousands, not_a_number, number
 from ...schemas.spec import Feature, Mutable, ProgramSpec
 from ...schemas.specfile import LoadedSpec
+from ..errors import OnwardError
 from ..programs.assembly import assemble
+from ..replay.rehearsal import rehearse
 from ..replay.suggestions import suggest
 
 NAME = "what-if"
-_AROUND = re.compile(r"^[^0-9.,+-]+|[^0-9]+$")
-"""Signs of money and words around a number."""
+_CURRENCY = re.compile(r"^[A-Z]{3}(?=[ 0-9])|(?<=[ 0-9])[A-Z]{3}$")
+"""The code of a currency before or behind a number."""
 
 
 class Limits(NamedTuple):
@@ -54,6 +58,12 @@ def ways_within(
     return next(suggest(program, {NAME: features}, time.time_ns() // 1_000_000), None)
 
 
+def warm_up(loaded: LoadedSpec) -> None:
+    """Compile what the first what-if of a program needs, which takes seconds, while somebody fills in its form."""
+    with suppress(OnwardError):  # the what-if says it
+        rehearse(assemble(loaded, has_begun=True))
+
+
 def limited(spec: ProgramSpec, features: Mapping[str, Value | None], limits: Limits) -> ProgramSpec:
     """The spec under which this person changes no more than they can."""
     changed = tuple(_limited(feature, features.get(feature.name), limits) for feature in spec.features)
@@ -72,10 +82,12 @@ def read_limit(text: str, times: float = 1.0) -> float | None:
     """
     if not text.strip():
         return None
-    plain = _AROUND.sub("", text.strip()) or text
+    signs = "".join(one for one in text if unicodedata.category(one) == "Sc" or one == "%")
+    plain = _CURRENCY.sub("", text.strip(f"{signs} ")).strip(f"{signs} ")
     value = number(plain)
     if may_have_thousands(plain) or isinstance(value, str) or not math.isfinite(value):
-        raise LimitError(f"{text!r} {not_a_number(plain)}")
+        alone = ": write it alone, in digits" if re.search("[^-+.,0-9]", plain) else ""
+        raise LimitError(f"{text!r} {not_a_number(plain)}{alone}")
     return float(value) / times
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -207,15 +207,26 @@ class History:
         return value is not None and (self._name in value or ESCAPE in value)
 
 
+def since_latest(happenings: Sequence[Happening]) -> Sequence[Happening]:
+    """The events from the latest application on, by event time: one that comes again under its name begins anew."""
+    begins = [
+        place
+        for place, happening in enumerate(happenings)
+        if isinstance(happening.event, Application) and not happening.refused and not happening.repeated
+    ]
+    return happenings[begins[-1] :] if len(begins) > 1 else happenings
+
+
 def state_of(happenings: list[Happening]) -> str:
     """Where an application stands after these events of one program, in words."""
-    events = [happening.event for happening in happenings]
     erasures = [erasure for erasure in happenings if erasure.kind == "erasure" and not erasure.refused]
     if erasures:
         is_done = any(erasure.was_read for erasure in erasures)
         return "erased" if is_done else "to be erased; erased where the journal no longer holds the erasure"
+    latest = since_latest(happenings)
+    events = [happening.event for happening in latest]
     promise = _promise(events)
-    return _state(happenings, events) + (f"; {promise}" if promise else "")
+    return _state(latest, events) + (f"; {promise}" if promise else "")
 
 
 def _promise(events: list[Struct]) -> str | None:
@@ -249,7 +260,7 @@ def _open_options(application: str, events: list[Struct]) -> str:
     return f"open: {', '.join(f'option {id} until {expires}' for id, expires in sorted(until.items()))}"
 
 
-def _state(happenings: list[Happening], events: list[Struct]) -> str:
+def _state(happenings: Sequence[Happening], events: list[Struct]) -> str:
     answers = [event for event in events if isinstance(event, Recourse | NoRecourse)]
     if any(isinstance(event, Reward) and event.fate in CLOSED for event in events):
         return "closed"

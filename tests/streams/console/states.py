@@ -48,6 +48,7 @@ LEARN = Change("education", "secondary", "bachelor")
 TERM = Change("loan_term", 24, 48, "months", at_most=60)
 BROKEN = PromiseChange(**CASE, status="broken", options=("2",), reason="model", replaced=("2",))
 LATE = DeadLetter("question_closed", "it was to be answered before", "answers", 0, 7, 5, None, b"{}", ())
+CLOSED = replace(LATE, reason="recourse_closed", offset=8)
 EXPIRES = format_time(START_MS + 90 * DAY_MS)
 States = Mapping[str, tuple[str, list[Any]]]
 """By its name a state, as ``/you.json`` calls it, and the events that lead to it, which are a day apart."""
@@ -112,6 +113,7 @@ def _early(said: _Said) -> States:
         ),
         "question": ("question", [applied, asked]),
         "question in order": ("question", [applied, in_order]),
+        "rejected": ("working", [applied, Decision("loan", NAME, False)]),
         "working": ("working", [applied, asked, Answer("loan", NAME, "1", 1)]),
         "refused": ("ways", [applied, asked, said.two, LATE]),
     }
@@ -121,6 +123,7 @@ def _with_ways(said: _Said) -> States:
     applied, two, opened = said.applied, said.two, said.opened
     revised = told(option("2", said.revised), expires_at=EXPIRES, revision=1)
     place = replace(two, round=3, expires_at=EXPIRES)
+    better = Outcome("loan", NAME, "improved", "1"), Reward(**CASE, fate="rewarded")
     no_better = Outcome("loan", NAME, "not_improved", "1"), Reward(**CASE, fate="rewarded", reward=0.0)
     return {
         "ways": ("ways", [applied, two]),
@@ -135,6 +138,10 @@ def _with_ways(said: _Said) -> States:
         "places": ("ways", [applied, place]),
         "round promised longer": ("ways", [applied, place, Reward(**CASE, fate="censored")]),
         "promised longer": ("ways", [applied, opened, Reward(**CASE, fate="censored")]),
+        "window over": ("ways", [applied, two, Reward(**CASE, fate="censored")]),
+        "unseen": ("ways", [applied, two, Outcome("loan", NAME, "unseen"), Reward(**CASE, fate="unseen")]),
+        "better off, promised": ("ways", [applied, opened, *better]),
+        "chosen too late": ("ways", [applied, opened, Reward(**CASE, fate="censored"), CLOSED]),
         "no better off, promised": ("ways", [applied, opened, *no_better]),
     }
 
@@ -154,7 +161,6 @@ def _late(said: _Said) -> States:
             [applied, NoRecourse(**ANSWER, reason="out_of_reach", detail="We found none that is enough.")],
         ),
         "again": ("again", [applied, opened, superseded]),
-        "ended": ("ended", [applied, two, Reward(**CASE, fate="censored")]),
         "round over": ("ended", [applied, replace(two, round=3), expired]),
         "thanks": ("ended", [applied, two, *improved]),
     }

@@ -93,7 +93,7 @@ async def test_every_link_that_does_not_work_has_the_same_page(site: Console) ->
     site.clock += 2 * 86_400
     revoked = site.link("other")
     site.looks.revoke(KEYS.handle("loan", "other"))
-    bad = [good[:-3], good[:6] + "x" + good[7:], expired, site.link("nobody"), revoked, "/l/", "/l/x", "/you"]
+    bad = [good[:-3], good[:6] + "x" + good[7:], expired, site.link("nobody"), revoked, "/l/", "/l/x"]
     async with visiting(site.applicants()) as client:
         pages = {await text_of(client, path) for path in bad}
         assert len({status for status, _ in pages}) == 1
@@ -160,14 +160,15 @@ async def test_who_leaves_has_to_open_the_link_again(site: Console) -> None:
         await opened(client, site)
         status, page = await posted(client, "/you/leave")
         assert (status, "You have left" in page) == (200, True)
-        assert (await text_of(client, "/you"))[0] == 404
+        assert (await text_of(client, "/you"))[0] == 401
 
 
 async def test_a_session_ends_after_two_hours(site: Console) -> None:
     async with visiting(site.applicants()) as client:
-        await opened(client, site)
+        form = {"once": once_of(await opened(client, site)), "option": "1"}
         site.clock += 7201
-        assert (await text_of(client, "/you"))[0] == 404
+        status, page = await posted(client, "/you/answer", form)
+        assert (status, "Open the link in your letter again." in page) == (401, True)
 
 
 async def test_pages_forbid_everything_that_they_do_not_need(site: Console) -> None:

@@ -37,7 +37,7 @@ LOAN = "personal-loan"
 LOOKS = (
     *("waits", "approved", "place", "question", "question in order", "working", "ways", "one", "steps", "follows"),
     *("open", "chosen", "none works", "changed", "one gone", "all gone", "places", "refused"),
-    *("apply again", "none", "again", "ended", "thanks"),
+    *("apply again", "none", "again", "round over", "window over", "thanks"),
 )
 """The states whose pages differ."""
 TAP, OFFICE_TAP = 44, 24

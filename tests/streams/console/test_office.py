@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Awaitable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,18 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from jwt.algorithms import ECAlgorithm
 from msgspec.structs import replace
 
+from onward.environments.people import PACKAGED_SPECS
 from onward.schemas.events import Outcome
+from onward.schemas.specfile import load_spec
 from onward.streams.console.programmes import FEWEST, Share, _without_hidden
 from onward.streams.console.whatif import Limits
 from onward.streams.console.who import TokenGate
 from onward.streams.replay.history import History, state_of
+from onward.streams.topics import Topics
 from onward.testing.pipeline import START_MS
 from onward.testing.tape import MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, console, posted, refusing, text_of, visiting
+from onward.tests.streams.console.states import STATES, TWO, records
 
 NAME = 'A/17 "<b>'
 TODAY = datetime.fromtimestamp(START_MS / 1000, UTC).date()
@@ -128,6 +134,66 @@ async def test_an_outcome_that_cannot_be_is_refused_in_words(site: Console, chan
         status, page = await posted(client, f"/cases/{key()}/outcome", {**form, **change})
     assert (status, fault in page) == (400, True), page
     assert site.outbox.waiting()[0] == 0
+
+
+async def test_an_outcome_after_the_time_in_which_it_counts_is_refused(story: Tape, tmp_path: Path) -> None:
+    with console(story, tmp_path / "console") as site:
+        site.clock += 60 * 86_400
+        closes = max(found.event.closes_at for found in site.cases.case(key()).happenings if found.kind == "recourse")
+        last = datetime.fromisoformat(closes).date()
+        form = {"once": "x", "result": "improved", "option": "1"}
+        async with visiting(site.office()) as client:
+            for day, status in ((last + timedelta(days=1), 400), (last, 200)):
+                answer = await posted(client, f"/cases/{key()}/outcome", {**form, "on": day.isoformat()})
+                assert (answer[0], "and not on this day" in answer[1]) == (status, status == 400), answer[1]
+        [sent] = site.outbox.pending(key())
+        assert sent.time_ms <= datetime.fromisoformat(closes).timestamp() * 1000
+
+
+async def test_a_name_that_is_used_again_is_told_by_its_latest_application(tmp_path: Path) -> None:
+    spec, topics, (_, anew) = load_spec(PACKAGED_SPECS / "loan.yaml").spec, Topics(), STATES["anew"]
+    with closing(Console(topics, [spec], tmp_path / "console")) as site:
+        stories = {(spec.program, "waits"): anew, (spec.program, "told"): [*anew, TWO]}
+        site.store.fold(records(stories, topics))
+        async with visiting(site.office()) as client:
+            pages = [(await text_of(client, f"/cases/{KEYS.handle(*case)}"))[1] for case in stories]
+    assert ["Enter what happened" in page for page in pages] == [False, True]
+    assert "Without an answer" in pages[0]
+    assert "Waits for an outcome" in pages[1]
+
+
+@pytest.fixture
+def busy(story: Tape) -> Tape:
+    story.applies("z", 3)
+    story.decides("z", 4)
+    story.fold("more")
+    return story
+
+
+async def test_a_queue_has_pages(busy: Tape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onward.streams.console.office.PAGE_ROWS", 1)
+    with console(busy, tmp_path / "console") as site:
+        async with visiting(site.office()) as client:
+            pages = [(await text_of(client, f"/cases?queue=outcome&page={page}"))[1] for page in ("1", "2", "0", "x")]
+    assert ["Page 1 of 2" in page for page in pages] == [True, False, True, True]
+    assert [f"/cases/{key('z')}" in page for page in pages[:2]] != [f"/cases/{key()}" in page for page in pages[:2]]
+    assert "page=2" in pages[0]
+
+
+async def test_their_page_is_shown_for_a_reason_where_it_holds_hidden_values(site: Console) -> None:
+    program, path = site.programs["loan"], f"/cases/{key()}"
+    hidden = tuple(replace(feature, pii=feature.name == "income") for feature in program.spec.features)
+    program.spec = replace(program.spec, features=hidden)
+    async with visiting(site.office()) as client:
+        for why, status in ((None, 400), (" ", 400), ("they called", 200)):
+            asked = text_of(client, f"{path}/person") if why is None else posted(client, f"{path}/person", {"why": why})
+            assert await _shows_income(asked) == (status, status == 200)
+        assert "read their page: they called" in (await text_of(client, path))[1]
+
+
+async def _shows_income(asked: Awaitable[tuple[int, str]]) -> tuple[int, bool]:
+    status, page = await asked
+    return status, "€10,000" in page
 
 
 async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: Console) -> None:

@@ -187,6 +187,33 @@ def test_what_holds_until_a_day_is_over_after_it() -> None:
     assert person_page(events, WORDS["en"], "a", START_MS + 90 * DAY_MS).state == "ended"
 
 
+def test_what_was_told_works_on_when_an_outcome_counts_no_more_and_nobody_is_asked_to_choose() -> None:
+    for name in ("window over", "unseen", "promised longer", "better off, promised", "chosen too late"):
+        page = page_of(name)
+        assert [way.id for way in page.ways] == ["1", "2"]
+        html = Pages().person(page, WORDS["en"], reference="A-1", today_ms=START_MS, once="x")
+        assert ("Choose this way" in html, "None of these" in html) == (False, False)
+        assert "https://" in html.partition('<div class="buttons')[2]
+    assert page_of("better off, promised").until_date == "2026-12-19"
+    assert page_of("chosen too late").is_refused
+
+
+def test_steps_say_from_where_to_where() -> None:
+    steps = page_of("steps").ways[0].steps
+    assert steps[0].startswith("Save more: from €1,700 to €7,200. ")
+    revised = told(replace(STATES["steps"][1][1].options[0], steps=(SAVE, replace(OWE, target=18))), revision=1)
+    page = person_page(happenings([*STATES["steps"][1], revised]), WORDS["en"], "a")
+    move, before = page.ways[0].steps[1].split(". ")[:2]
+    assert move == "Owe less on your cards: from €54 of each €100 to €18 of each €100"
+    assert before == "Before, we said €24 of each €100"
+
+
+def test_who_may_come_again_as_they_are_is_not_told_to_do_something_first() -> None:
+    html = Pages().person(page_of("apply again"), WORDS["en"], reference="A-1", today_ms=START_MS, once="x")
+    assert "When you have done it" not in html
+    assert "Apply again</a>" in html
+
+
 def test_a_choice_is_shown_until_another_one_is_made() -> None:
     assert [way.chosen for way in page_of("chosen").ways] == [False, True]
     page = page_of("none works")

@@ -120,7 +120,7 @@ def test_a_limit_lets_nothing_change_that_the_program_does_not(loans: Path) -> N
         assert own["income"].mutable == ("up" if most > 40 else "none")
 
 
-@pytest.mark.parametrize("text", ["9.000", "1,200", "a lot", "1e999", "--"])
+@pytest.mark.parametrize("text", ["9.000", "1,200", "a lot", "1e999", "--", "9k", "1.5 million", "1 200,50"])
 def test_a_limit_that_may_be_read_in_two_ways_is_asked_again(text: str) -> None:
     with pytest.raises(LimitError):
         read_limit(text)
