@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import product
 from typing import Any
 
 import pytest
@@ -114,6 +115,17 @@ async def faults(page: Page, least: int, seen: set[str] | None = None) -> list[s
         for scheme in SCHEMES:
             await page.emulate_media(color_scheme=scheme)
             found += [f"{scheme}: {one}" for one in await page.evaluate(AXE, {"runOnly": COLOURS})]
+    return found
+
+
+async def faults_anywhere(page: Page) -> list[str]:
+    """What axe finds at every width, in light and in dark."""
+    found = []
+    for width, scheme in product(WIDTHS, SCHEMES):
+        await page.set_viewport_size({"width": width, "height": TALL})
+        await page.emulate_media(color_scheme=scheme)
+        rules = {"target-size": {"enabled": True}}
+        found += [f"{width} px, {scheme}: {one}" for one in await page.evaluate(AXE, {"rules": rules})]
     return found
 
 

@@ -23,7 +23,15 @@ from onward.streams.console.pages import Pages
 from onward.streams.console.person import person_page
 from onward.streams.topics import Topics
 from onward.testing.pipeline import START_MS
-from onward.tests.streams.console.browser import CHROMIUM_IS_THERE, browsing, faults, looking, printed_controls, show
+from onward.tests.streams.console.browser import (
+    CHROMIUM_IS_THERE,
+    browsing,
+    faults,
+    faults_anywhere,
+    looking,
+    printed_controls,
+    show,
+)
 from onward.tests.streams.console.sites import KEYS, SAME_ORIGIN, Console, posted, text_of, visiting
 from onward.tests.streams.console.states import DAY_MS, STATES, TWO, records, states_of
 from onward.tests.support.applicant_texts import faults as faults_of_texts
@@ -99,6 +107,17 @@ async def test_applicants_can_see_and_press_everything(site: Console, browser: B
             assert f'lang="{tag}"' in html
             await show(page, html)
             found += [f"{name}: {one}" for one in await faults(page, TAP, seen)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tag", ["en", "ar"])
+async def test_every_page_is_right_at_every_width_in_light_and_dark(site: Console, browser: Browser, tag: str) -> None:
+    found = []
+    async with visiting(site.applicants()) as client, looking_at(browser, client) as page:
+        async for name, html in pages_of_people(site, client, tag):
+            await show(page, html)
+            found += [f"{name}: {one}" for one in await faults_anywhere(page)]
     assert not found, "\n".join(found)
 
 
