@@ -23,8 +23,8 @@ Sentence = Annotated[str, Meta(min_length=1, max_length=500)]
 """A sentence or more."""
 Forms = Phrase | dict[str, Phrase]
 """A phrase, or one for each plural form of a number, by its CLDR name, as in ``{one: .., other: ..}``."""
-Sentences = dict[str, Sentence]
-"""Sentences by their names."""
+Sentences = dict[str, Sentence | dict[str, Sentence]]
+"""Sentences by their names; where ours has plural forms of a number, also by form."""
 
 
 class Organisation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

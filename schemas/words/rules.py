@@ -81,13 +81,19 @@ def _value(kind: ValueKind, locale: Any) -> Iterator[Violation]:
     if kind.unit is not UNSET and not has_unit(locale, kind.unit):
         yield ("unit",), f"{kind.unit} is no unit of CLDR, such as duration-month; give `text`"
     if kind.text is not UNSET:
-        forms = {"other": kind.text} if isinstance(kind.text, str) else kind.text
-        if "other" not in forms:
-            yield ("text",), "the form `other` is missing"
-        for form, text in forms.items():
-            path = ("text",) if isinstance(kind.text, str) else ("text", form)
-            needed = {"number"} if form == "other" else set[str]()
-            yield from ((path, message) for message in _filled_in(text, {"number"}, needed))
+        if isinstance(kind.text, str):
+            yield from ((("text",), message) for message in _filled_in(kind.text, {"number"}, {"number"}))
+        else:
+            yield from _forms(kind.text, ("text",), {"number"}, set())
+
+
+def _forms(forms: Mapping[str, str], path: Path, known: set[str], needed: set[str]) -> Iterator[Violation]:
+    """What is wrong with a text by plural form: ``other`` fills in all that is known, the others what is ``needed``."""
+    if "other" not in forms:
+        yield path, "the form `other` is missing"
+    for form, text in forms.items():
+        messages = _filled_in(text, known, known if form == "other" else needed)
+        yield from (((*path, form), message) for message in messages)
 
 
 def _sentences(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Violation]:
@@ -98,8 +104,12 @@ def _sentences(tag: str, words: LanguageWords, spec: ProgramSpec) -> Iterator[Vi
             yield ("sentences", name), f"no sentence is called {name}{did_you_mean(name, [*ours, *pages])}"
             continue
         filled_in = set(placeholders(sentence if isinstance(sentence, str) else sentence["other"]))
-        for message in _filled_in(text, filled_in, filled_in):
-            yield ("sentences", name), message
+        if isinstance(text, str):
+            yield from ((("sentences", name), message) for message in _filled_in(text, filled_in, filled_in))
+        elif isinstance(sentence, str):
+            yield ("sentences", name), "has no plural forms: give one text"
+        else:
+            yield from _forms(text, ("sentences", name), filled_in, filled_in - {"n"})
     lacking = [name for name in needed_sentences(spec) if name not in sentences_of(tag, words.sentences)]
     if lacking:
         yield (), f"Onward has no sentences in {tag}: give, in `sentences`, {', '.join(lacking)}"

@@ -44,8 +44,8 @@ def page_sentences(tag: str) -> Mapping[str, SentenceForms]:
 
 
 def sentences_of(tag: str, replaced: Sentences) -> Mapping[str, str]:
-    """All sentences of a language, those of a program in place of Onward's."""
-    return {**own_sentences(tag), **replaced}
+    """All sentences of answers in a language, those of a program in place of Onward's. None has plural forms."""
+    return {**own_sentences(tag), **{name: text for name, text in replaced.items() if isinstance(text, str)}}
 
 
 def placeholders(text: str) -> list[str]:

@@ -115,6 +115,17 @@ def test_a_program_may_replace_a_sentence(tmp_path):
     assert "Call us on 01234 555 100." in Texts(spec).none(NoWay("out_of_reach"))[0]
 
 
+def test_a_sentence_of_pages_may_have_the_plural_forms_of_a_language(tmp_path):
+    def faults(sentence: str) -> list[str]:
+        return problems(write(tmp_path, en=f"{ENGLISH}sentences: {{{sentence}}}\n"))
+
+    assert load_spec(write(tmp_path, en=ENGLISH + 'sentences: {ways.one: {one: One way., other: "{n} ways."}}\n'))
+    assert "the form `other` is missing" in faults("ways.one: {one: One way.}")[0]
+    assert "{n} is missing" in faults("ways.one: {one: One way., other: Ways.}")[0]
+    assert "{date} is missing" in faults('changed.lede: {one: New., other: "On {date} {n} are new."}')[0]
+    assert "has no plural forms" in faults("none.person: {one: Call us., other: Call us.}")[0]
+
+
 def test_what_only_follows_needs_a_name_too_since_people_are_told_that_it_moves(tmp_path):
     savings = "  - {name: savings, type: integer, bounds: [0, 9000], mutable: follows}\nlabel:"
     spec = NAMED.replace("label:", savings) + "effects: [[monthly_income, savings]]\n"

@@ -235,6 +235,14 @@ def test_a_feature_that_has_lost_its_words_is_told_by_its_name() -> None:
     assert len(page.ways[0].follows) == 1
 
 
+def test_a_program_s_own_sentence_takes_the_form_of_its_number() -> None:
+    forms = {"one": "There is one way.", "other": "There are {n} ways."}
+    en = replace(SPEC.words["en"], sentences={"ways.one": forms})
+    words = PageWords(replace(SPEC, words={"en": en}), "en")
+    for name, text in (("one", "There is one way."), ("ways", "There are 2 ways.")):
+        assert person_page(happenings(STATES[name][1]), words, "a").text[1] == text
+
+
 def test_words_that_lack_something_are_refused_with_what_they_lack(tmp_path: Path) -> None:
     en = SPEC.words["en"]
     bare = replace(SPEC, words={"en": replace(en, organisation=replace(en.organisation, ask="javascript:alert(1)"))})
