@@ -12,6 +12,7 @@ what was before the erasure are known that come later.
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Set
@@ -25,7 +26,7 @@ import msgspec
 
 from ...schemas.events import DeadLetter, Erasure, Model, PromiseChange
 from ..errors import LedgerError
-from ..ledger.file import ledger_errors
+from ..ledger.file import ledger_errors, tidy
 from ..outputs.deduplicator import Deduplicator, HighWaterMark
 from ..outputs.emission import OutputPosition
 from ..private_folder import make_private, make_private_file
@@ -126,6 +127,7 @@ class CaseStore:
         self.path, self._topics, self._keys, self._lock = folder / FILE, topics, keys, Lock()
         with ledger_errors(self.path):
             make_private(folder)
+            tidy(self.path)
             make_private_file(self.path)
             self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
             self._prepare()
@@ -143,7 +145,12 @@ class CaseStore:
         db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-            db.execute("INSERT INTO meta VALUES ('version', ?), ('topics', ?)", (VERSION, self._topics.prefix))
+            # Two files that were begun apart differ in it, whatever they have read.
+            began = secrets.token_hex(8)
+            db.execute(
+                "INSERT INTO meta VALUES ('version', ?), ('topics', ?), ('began', ?)",
+                (VERSION, self._topics.prefix, began),
+            )
         meta = dict(db.execute("SELECT name, value FROM meta"))
         if meta.get("version") != VERSION:
             raise LedgerError(f"{self.path} is of version {meta.get('version')}, and this Onward reads {VERSION}")

@@ -3,29 +3,63 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import IO
 
-from ..errors import OnwardError, one_line
-from ..ledger.file import copy_beside, copy_ledger, ledger_errors
+import msgspec
+from msgspec import Struct
+
+from ..errors import LedgerError, OnwardError, one_line
+from ..ledger.file import (
+    connected,
+    copy_beside,
+    copy_ledger,
+    has_room,
+    ledger_errors,
+    put_in_place,
+    size_bytes,
+    tidy,
+)
 from ..private_folder import make_private, make_private_file
 from ..shared_files import appearing, file_system, make_folder
 from .case_store import FILE, CaseStore
 from .handles import FILE as KEYS_FILE
+from .handles import keys_of
 
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 86_400.0
 RETRY_SECONDS = 600.0
-COPIED = (FILE, KEYS_FILE)
-"""What is copied: without its keys a copy names no case as before."""
+LIST_FILE = "console.json"
+_COPY = re.compile(r"console-[0-9a-f]{16}\.sqlite(\.[0-9a-f]{8}\.part)?")
+
+
+class _Copy(Struct, frozen=True):
+    """The copy that an address holds: the name of its file and its bytes, the keys, and what was read into it.
+
+    ``began`` is that of the file, ``following`` the offset behind what was read of each partition.
+    """
+
+    file: str
+    size: int
+    keys: Sequence[str]
+    began: str
+    following: Mapping[str, int]
 
 
 class Backup:
-    """Copies of a console's file and keys at an fsspec address. Raises ``UsageError`` where it is none."""
+    """Copies of a console's file and keys at an fsspec address. Raises ``UsageError`` where it is none.
+
+    A copy has a name of its own, and counts once ``console.json`` names it, with its keys.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -33,32 +67,104 @@ class Backup:
 
     def fetch(self, folder: Path) -> bool:
         """Fetch file or keys where the folder lacks them; say whether it did. Raise ``OnwardError`` on a failure."""
-        # A file belongs to its keys, so it comes with them.
-        missing = COPIED if not (folder / FILE).exists() else () if (folder / KEYS_FILE).exists() else (KEYS_FILE,)
+        path, keys = folder / FILE, folder / KEYS_FILE
         make_private(folder)
-        try:
-            if not missing or not all(self._system.exists(f"{self._root}/{name}") for name in missing):
+        for left in (path, keys):
+            tidy(left)
+        is_gone = not size_bytes(path)
+        if not is_gone and keys.exists():
+            return False
+        with self._errors("read"), copy_beside(path) as copy:
+            listed = self._listed()
+            if listed is None:
                 return False
-            for name in missing:
-                make_private_file(folder / name)
-                with self._system.open(f"{self._root}/{name}", "rb") as source, (folder / name).open("wb") as target:
-                    shutil.copyfileobj(source, target)
-        except OSError as error:
-            raise OnwardError(f"--backup {self._address} cannot be read: {one_line(error)}") from None
+            if is_gone:
+                self._download(listed, copy)
+            # A file belongs to its keys, so they are there before it.
+            own = keys_of(folder).secrets if keys.exists() else []
+            with copy_beside(keys) as merged:
+                with _flushed(merged) as file:
+                    file.write("".join(f"{key}\n" for key in dict.fromkeys((*listed.keys, *own))).encode())
+                merged.replace(keys)
+            if is_gone:
+                put_in_place(copy, path)
         return True
 
     def keep(self, folder: Path) -> None:
         """Copy the file as of its newest commit, while it may be written. Raise ``OnwardError`` where that fails."""
         path = folder / FILE
         with ledger_errors(path), copy_beside(path) as copy:
+            if not has_room(path):
+                raise LedgerError(f"a copy of {path} would take more than half of what is free there")
             copy_ledger(path, copy, lambda: None)
-            try:
-                make_folder(self._system, self._root, self._root)
-                for name, source in ((KEYS_FILE, folder / KEYS_FILE), (FILE, copy)):
-                    with source.open("rb") as file, appearing(self._system, f"{self._root}/{name}") as target:
-                        shutil.copyfileobj(file, target)
-            except OSError as error:
-                raise OnwardError(f"--backup {self._address} cannot be written: {one_line(error)}") from None
+            made = _described(copy, keys_of(folder, is_new=False).secrets)
+            with self._errors("written"):
+                self._check(made, path)
+                self._send(made, copy)
+
+    def _listed(self) -> _Copy | None:
+        """The copy that is there; None without one."""
+        self._system.invalidate_cache()
+        try:
+            with self._system.open(f"{self._root}/{LIST_FILE}", "rb") as file:
+                return msgspec.json.decode(file.read(), type=_Copy)
+        except FileNotFoundError:
+            return None
+
+    def _download(self, listed: _Copy, copy: Path) -> None:
+        with self._system.open(f"{self._root}/{listed.file}", "rb") as source, _flushed(copy) as target:
+            shutil.copyfileobj(source, target)
+        if copy.stat().st_size != listed.size:
+            raise OnwardError(f"{listed.file} has {copy.stat().st_size} bytes, not {listed.size}")
+
+    def _check(self, made: _Copy, path: Path) -> None:
+        """Refuse to replace a copy by one that holds less."""
+        kept = self._listed()
+        if kept is None:
+            return
+        if kept.began != made.began:
+            raise OnwardError(f"it holds the copy of another console than {path}: give another address")
+        if any(made.following.get(partition, 0) < offset for partition, offset in kept.following.items()):
+            raise OnwardError(f"{path} has read less than the copy that is there")
+
+    def _send(self, made: _Copy, copy: Path) -> None:
+        make_folder(self._system, self._root, self._root)
+        with copy.open("rb") as source, appearing(self._system, f"{self._root}/{made.file}") as target:
+            shutil.copyfileobj(source, target)
+        with appearing(self._system, f"{self._root}/{LIST_FILE}") as file:
+            file.write(msgspec.json.encode(made))
+        self._system.invalidate_cache()
+        for found in self._system.ls(self._root, detail=False):
+            name = str(found).rpartition("/")[2]
+            if _COPY.fullmatch(name) and name != made.file:
+                self._system.rm_file(found)
+
+    @contextmanager
+    def _errors(self, done: str) -> Iterator[None]:
+        """Turn the errors of any file system into an ``OnwardError`` that names the address."""
+        try:
+            yield
+        except Exception as error:
+            raise OnwardError(f"--backup {self._address} cannot be {done}: {one_line(error)}") from None
+
+
+@contextmanager
+def _flushed(path: Path) -> Iterator[IO[bytes]]:
+    """A file of its owner alone to write, which is on the disk afterwards."""
+    make_private_file(path)
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _described(copy: Path, keys: Sequence[str]) -> _Copy:
+    """What the list says of a copy."""
+    with closing(connected(copy, "mode=ro&immutable=1")) as db:
+        [began] = db.execute("SELECT coalesce(max(value), '') FROM meta WHERE name = 'began'").fetchone()
+        rows = db.execute("SELECT topic, partition, next FROM partitions").fetchall()
+    following = {f"{topic}/{partition}": offset for topic, partition, offset in rows}
+    return _Copy(f"console-{secrets.token_hex(8)}.sqlite", copy.stat().st_size, keys, began, following)
 
 
 class Upkeep:
