@@ -86,6 +86,16 @@ WRITE_CASE = """
 INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET application = excluded.application,
 applicant = excluded.applicant, standing = excluded.standing, queue = excluded.queue, due_ms = excluded.due_ms
 """
+FORGET_CASE = "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?"
+OF_NO_CASE = """
+WHERE time_ms < ? AND coalesce(application, CAST(key AS TEXT), '') NOT IN
+(SELECT application FROM cases WHERE application IS NOT NULL)
+"""
+EMPTY_LETTERS = f"""
+UPDATE letters SET application = NULL, body = '', key = NULL, value = NULL {OF_NO_CASE} AND last >= 0 AND body <> ''
+"""
+"""Other cases may have records among those that such a letter refuses, so these stay refused."""
+DELETE_LETTERS = f"DELETE FROM letters {OF_NO_CASE} AND last IS NULL"
 
 
 @dataclass(slots=True)
@@ -130,9 +140,13 @@ class CaseStore:
             tidy(self.path)
             make_private_file(self.path)
             self._db = sqlite3.connect(self.path, check_same_thread=False, isolation_level=None)
-            self._prepare()
-            self._go_on_from_last_commit()
-            self._erased = {handle for (handle,) in self._db.execute("SELECT DISTINCT handle FROM erasures")}
+            try:
+                self._prepare()
+                self._go_on_from_last_commit()
+                self._erased = {handle for (handle,) in self._db.execute("SELECT DISTINCT handle FROM erasures")}
+            except BaseException:
+                self._db.close()
+                raise
 
     def _prepare(self) -> None:
         db = self._db
@@ -376,28 +390,26 @@ class CaseStore:
                 self._db.execute(f"DELETE FROM {table} WHERE handle = ?", (handle,))
             # Nobody who applies under the name again is shown to who has an old link.
             self._db.execute("INSERT OR REPLACE INTO revoked VALUES (?, ?)", (handle, int(time.time())))
-            self._db.execute(
-                "UPDATE cases SET application = NULL, applicant = NULL, queue = NULL, due_ms = NULL WHERE id = ?",
-                (case_id,),
-            )
+            self._db.execute(FORGET_CASE, (case_id,))
 
     def forget_ended(self, before_ms: int) -> int:
-        """Delete events and names of cases that wait for nothing and had their last event before then; count them.
+        """Delete events and names of cases that ended before then, also of those without a way; count them.
 
-        Where they stood stays, so that figures go on counting them.
+        Where they stood stays, so that figures go on counting them, and which links were taken back. Dead letters of
+        cases that are kept stay; of those about several records it stays which they are.
         """
         with self._transaction():
             rows = self._db.execute(
-                "SELECT id, handle, standing FROM cases WHERE application IS NOT NULL AND queue IS NULL"
+                "SELECT id, handle, standing FROM cases WHERE application IS NOT NULL AND (queue IS NULL OR queue IN "
+                "('none', 'declined'))"
             ).fetchall()
-            ended = [(id, handle) for id, handle, body in rows if _unpack(body).last_ms < before_ms]
+            ended = [(id, handle) for id, handle, body in rows if _unpack(body).ended_before(before_ms)]
             self._db.executemany("DELETE FROM happenings WHERE case_id = ?", [(id,) for id, _ in ended])
-            for table in ("outbox", "looks", "revoked"):
+            for table in ("outbox", "looks"):
                 self._db.executemany(f"DELETE FROM {table} WHERE handle = ?", [(handle,) for _, handle in ended])
-            self._db.executemany(
-                "UPDATE cases SET application = NULL, applicant = NULL WHERE id = ?", [(id,) for id, _ in ended]
-            )
-            self._db.execute("DELETE FROM letters WHERE time_ms < ?", (before_ms,))
+            self._db.executemany(FORGET_CASE, [(id,) for id, _ in ended])
+            for forget in (EMPTY_LETTERS, DELETE_LETTERS):
+                self._db.execute(forget, (before_ms,))
             self._cases.clear()
         return len(ended)
 

@@ -96,6 +96,11 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
         told = max(self.applied_ms, self.approved_ms, self.rejected_ms, self.told_ms, self.none_ms)
         return max(told, self.revised_ms, self.picked_ms, self.closed_ms, self.promise_ms, self.until_ms)
 
+    def ended_before(self, time_ms: int) -> bool:
+        """Whether the case had its last event before then, and waits for nothing that people or time still bring."""
+        is_over = self.queue in (None, "none") or (self.queue == "declined" and self.until_ms >= 0)
+        return is_over and self.last_ms < time_ms
+
     @property
     def queue(self) -> Queue | None:
         """What the case waits for, the most urgent; None where it waits for nothing."""
