@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -45,10 +45,10 @@ class Looks:
         """Close the file."""
         self._db.close()
 
-    def note(self, handle: str, who: str, what: str, why: str = "") -> None:
-        """Note that somebody has done something with a case."""
+    def note(self, handle: str, who: str, what: str, why: str = "", *, must: bool = False) -> None:
+        """Note that somebody has done something with a case; what cannot be noted goes on, unless it ``must`` be."""
         day = datetime.fromtimestamp(self._now(), UTC).date().isoformat()
-        with suppress(LedgerError), ledger_errors(self._path):  # nobody waits for it
+        with nullcontext() if must else suppress(LedgerError), ledger_errors(self._path):
             self._db.execute(
                 "INSERT INTO looks VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1",
                 (handle, day, who, what, why),

@@ -180,7 +180,7 @@ class Office:
 
     async def _json(self, request: web.Request) -> web.StreamResponse:
         user, case = await self._case(request)
-        self._desk.looks.note(case.handle, user.name, "read the events")
+        self._desk.looks.note(case.handle, user.name, "read the events", must=True)
         # A dead letter that names no program may be another's.
         own = [happening for happening in case.happenings if happening.program == case.program]
         text = json_text(shown_program(case.program, own))
@@ -197,7 +197,7 @@ class Office:
         why = await _reason_in(request)
         if not why and _tells_personal(program):
             return self._shown(user, case, status=web.HTTPBadRequest.status_code)
-        self._desk.looks.note(case.handle, user.name, "read their page", why)
+        self._desk.looks.note(case.handle, user.name, "read their page", why, must=True)
         words = program.in_language([request.query.get("lang", "")])
         page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model)
         return html(self._desk.pages.person(page, words, reference=case.application, today_ms=self._desk.now_ms))
@@ -295,7 +295,7 @@ class Office:
         why = await _reason_in(request)
         if not why:
             return self._shown(user, case, status=web.HTTPBadRequest.status_code)
-        self._desk.looks.note(case.handle, user.name, "saw hidden values", why)
+        self._desk.looks.note(case.handle, user.name, "saw hidden values", why, must=True)
         return self._shown(user, case, is_revealed=True)
 
     def _shown(
