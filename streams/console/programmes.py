@@ -1,7 +1,7 @@
 """A programme's figures for its owners: who has a way, who improved, by week, by reason, and by group.
 
-They are counted at most once a minute, from where each case stands. Of fewer than 20 people no share is told, and of a
-group beside one that is hidden neither, since it would tell the hidden one.
+They are counted at most once a minute, from where each case stands. Of fewer than 20 people no share is told. Beside
+such a group the smallest of the others are hidden, too, until 20 people are: the sum tells no more than theirs.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ class Figures(Struct, frozen=True):
     """The figures of a programme.
 
     ``none`` counts people without a way by reason, ``picks`` who would take which way, ``fates`` how recourses ended,
-    ``promises`` how promises did. ``weeks`` has by the day on which a week begins who of the rejected has a way, and
-    who of those whose time is over improved; ``groups`` by feature and group the same.
+    ``promises`` how promises did. ``none`` is None where ``told`` is hidden, ``fates`` and ``silent`` are where
+    ``improved`` is: the one would tell the other. ``weeks`` has by the day on which a week begins who of the rejected
+    has a way, and who of those whose time is over improved; ``groups`` by feature and group the same.
     """
 
     applications: int
@@ -54,10 +55,10 @@ class Figures(Struct, frozen=True):
     rejected: int
     told: Share
     improved: Share
-    silent: int
-    none: dict[str, int]
+    silent: int | None
+    none: dict[str, int] | None
     picks: dict[str, int]
-    fates: dict[str, int]
+    fates: dict[str, int] | None
     promises: dict[str, int]
     weeks: dict[str, tuple[Share, Share]]
     groups: dict[str, dict[str, tuple[Share, Share]]]
@@ -96,8 +97,12 @@ class _Tally:
         self.improved += has_ended and standing.improved
 
     @property
-    def shares(self) -> tuple[Share, Share]:
-        return _share(self.told, self.rejected), _share(self.improved, self.ended)
+    def told_of_rejected(self) -> tuple[int, int]:
+        return self.told, self.rejected
+
+    @property
+    def improved_of_ended(self) -> tuple[int, int]:
+        return self.improved, self.ended
 
 
 def _counted(db: sqlite3.Connection, spec: ProgramSpec) -> Figures:
@@ -119,17 +124,19 @@ def _counted(db: sqlite3.Connection, spec: ProgramSpec) -> Figures:
             fates[standing.fate] += 1
         if standing.promise:
             promises[standing.promise] += 1
+    [(told, improved)] = _shares({"": every}).values()
     return Figures(
         applications,
         approved,
         every.rejected,
-        *every.shares,
-        fates["censored"],
-        dict(none.most_common()),
+        told,
+        improved,
+        None if improved.whole is None else fates["censored"],
+        None if told.whole is None else dict(none.most_common()),
         dict(sorted(picks.items())),
-        dict(fates.most_common()),
+        None if improved.whole is None else dict(fates.most_common()),
         dict(promises.most_common()),
-        dict(_without_hidden({week: weeks[week].shares for week in sorted(weeks)[-WEEKS:]})),
+        _shares({week: weeks[week] for week in sorted(weeks)[-WEEKS:]}),
         dict(_groups(db, spec)),
     )
 
@@ -141,35 +148,38 @@ def _groups(db: sqlite3.Connection, spec: ProgramSpec) -> Iterator[tuple[str, di
     tallies = {name: defaultdict[str, _Tally](_Tally) for name in audited}
     decode = kinds["application"].decode
     rows = db.execute(
-        "SELECT c.standing, h.body FROM cases c JOIN happenings h ON h.case_id = c.id "
-        "WHERE c.program = ? AND h.kind = 'application'",
+        # One a case, the latest.
+        "SELECT c.standing, h.body, max(h.time_ms) FROM cases c JOIN happenings h ON h.case_id = c.id "
+        "WHERE c.program = ? AND h.kind = 'application' GROUP BY c.id",
         (spec.program,),
     )
-    for body, application in rows:
+    for body, application, _ in rows:
         standing, features = _unpack(body), decode(application).features
         for name, groups in tallies.items():
             value = features.get(name)
             groups["not given" if value is None else str(value)].add(standing)
     for name, groups in tallies.items():
-        shares = {group: tally.shares for group, tally in sorted(groups.items())}
-        yield name, dict(_without_hidden(shares))
+        yield name, _shares(dict(sorted(groups.items())))
 
 
-def _without_hidden(shares: Mapping[str, tuple[Share, Share]]) -> Iterator[tuple[str, tuple[Share, Share]]]:
-    """The groups of a feature. Where one is hidden, so is the smallest of the others: the sum would tell it."""
-    hidden = [[share.whole is None for share in column] for column in zip(*shares.values(), strict=True)]
-    smallest = []
-    for column, is_hidden in zip(zip(*shares.values(), strict=True), hidden, strict=True):
-        others = [(share.whole, place) for place, share in enumerate(column) if share.whole is not None]
-        smallest.append(min(others)[1] if sum(is_hidden) == 1 and others else None)
-    nothing = Share(None, None)
-    for place, (group, both) in enumerate(shares.items()):
-        told, improved = (nothing if place == least else share for share, least in zip(both, smallest, strict=True))
-        yield group, (told, improved)
+def _shares(tallies: Mapping[str, _Tally]) -> dict[str, tuple[Share, Share]]:
+    """Both shares of each group, but for what is hidden."""
+    told = _without_hidden([tally.told_of_rejected for tally in tallies.values()])
+    improved = _without_hidden([tally.improved_of_ended for tally in tallies.values()])
+    return dict(zip(tallies, zip(told, improved, strict=True), strict=True))
 
 
-def _share(part: int, whole: int) -> Share:
-    return Share(part, whole) if whole >= FEWEST else Share(None, None)
+def _without_hidden(shares: Sequence[tuple[int, int]]) -> list[Share]:
+    """The shares that can be told, the smallest hidden until those that are hold ``FEWEST`` people together."""
+    told = [Share(*share) for share in shares]
+    people = 0
+    for place in sorted(range(len(shares)), key=lambda place: shares[place][1]):
+        whole = shares[place][1]
+        if whole >= FEWEST and (people == 0 or people >= FEWEST):
+            break
+        people += whole
+        told[place] = Share(None, None)
+    return told
 
 
 def _week(time_ms: int) -> str:
@@ -183,8 +193,8 @@ def page_of(figures: Figures) -> Mapping[str, Any]:
     told, improved = figures.told, figures.improved
     numbers: list[tuple[str, str, str]] = [
         ("Applications", f"{figures.applications:,}", f"{figures.approved:,} approved"),
-        ("Rejected and answered", f"{figures.rejected:,}", f"{sum(figures.none.values()):,} without a way forward"),
-        ("Improved", _in_words(improved), f"{figures.silent:,} without any news count as not"),
+        ("Rejected and answered", f"{figures.rejected:,}", _told_of(figures.none, "without a way forward")),
+        ("Improved", _in_words(improved), _told_of(figures.silent, "without any news count as not")),
         ("Have a way", _in_words(told), ""),
     ]
     weeks = [(day(_ms_of(week)), *shares) for week, shares in figures.weeks.items()]
@@ -208,6 +218,12 @@ def page_of(figures: Figures) -> Mapping[str, Any]:
 def _table(title: str, says: str, first: str, rows: Iterable[Sequence[Any]]) -> Mapping[str, Any]:
     told = [[name, *((share.part, share.whole or 0) for share in shares)] for name, *shares in rows]
     return {"title": title, "says": says, "first": first, "columns": ("Have a way", "Improved"), "rows": told}
+
+
+def _told_of(people: Mapping[str, int] | int | None, what: str) -> str:
+    """How many there are; nothing where that is hidden."""
+    count = sum(people.values()) if isinstance(people, Mapping) else people
+    return "" if count is None else f"{count:,} {what}"
 
 
 def _in_words(share: Share) -> str:

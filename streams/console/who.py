@@ -7,22 +7,37 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, Protocol
 
 from aiohttp import web
+from yarl import URL
+
+from ..errors import one_line
+
+log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 BEARER = "Bearer "
 Role = Literal["case", "owner"]
 
 LOOPBACK = "localhost"
+PROXY_HEADERS = ("forwarded", "via", "x-forwarded", "x-real-ip")
+"""How the names of headers begin that proxies add."""
 
 
 def is_loopback(host: str) -> bool:
     """Whether a host's name or address is this machine's own."""
     try:
         return host == LOOPBACK or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_from_here(origin: str) -> bool:
+    try:
+        return is_loopback(URL(origin).host or "")
     except ValueError:
         return False
 
@@ -49,8 +64,15 @@ class OpenGate:
     """Asks nobody: who reaches this machine's own address may do everything."""
 
     async def user(self, request: web.Request) -> User:
-        """The one user. Another site's page, whose name leads to this machine, is refused."""
-        if not is_loopback(request.url.host or ""):
+        """The one user. What names another machine is refused: a site whose name leads here, or a proxy's request.
+
+        A proxy that says nothing of itself cannot be told from a browser.
+        """
+        origin = request.headers.get("Origin", "")
+        if not is_loopback(request.url.host or "") or (origin and not _is_from_here(origin)):
+            raise web.HTTPForbidden
+        if any(name.lower().startswith(PROXY_HEADERS) for name in request.headers):
+            log.warning("a proxy's request was refused: nobody is asked who they are without --auth-jwks")
             raise web.HTTPForbidden
         return User("you, on this machine", frozenset({"case:*", "owner:*"}))
 
@@ -76,6 +98,7 @@ class TokenGate:
 
         self._keys = PyJWKClient(keys, timeout=5)
         self._issuer, self._audience, self._header, self._roles = issuer, audience, header, roles
+        self._fault = ""
 
     async def user(self, request: web.Request) -> User:
         """The user whom the token names."""
@@ -88,9 +111,18 @@ class TokenGate:
         return User(str(claims["sub"]), frozenset(str(role) for role in given))
 
     def _claims(self, token: str) -> dict[str, Any] | None:
-        """What a good token says; None of any other, and where the keys cannot be fetched."""
+        """What a good token says; None of any other. Raises ``HTTPServiceUnavailable`` without the proxy's keys."""
         from jwt import PyJWTError, decode
 
+        try:
+            self._keys.get_signing_keys()
+        except (PyJWTError, OSError, ValueError) as error:  # away, or what it gives is no JSON, or holds no key
+            fault = one_line(error)
+            if fault != self._fault:
+                log.warning("nobody can sign in: the keys of --auth-jwks cannot be had: %s", fault)
+            self._fault = fault
+            raise web.HTTPServiceUnavailable from None
+        self._fault = ""
         try:
             key = self._keys.get_signing_key_from_jwt(token)
             claims: dict[str, Any] = decode(
@@ -101,6 +133,6 @@ class TokenGate:
                 audience=self._audience,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except (PyJWTError, ValueError):  # keys that are no JSON too
+        except (PyJWTError, OSError, ValueError):
             return None
         return claims

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from onward.environments.people import PACKAGED_SPECS
 from onward.schemas.events import Outcome
 from onward.schemas.specfile import load_spec
-from onward.streams.console.programmes import FEWEST, Share, _without_hidden
+from onward.streams.console.programmes import FEWEST, Programmes, Share, _without_hidden
 from onward.streams.console.whatif import Limits
 from onward.streams.console.who import TokenGate
 from onward.streams.replay.history import History, state_of
@@ -215,6 +215,24 @@ async def test_hidden_values_are_shown_once_for_a_reason_and_that_is_kept(site: 
     assert "saw hidden values: they called" in page
 
 
+@pytest.mark.parametrize("page", ["reveal", "person", "json"])
+async def test_no_hidden_value_is_shown_that_nobody_could_note(site: Console, page: str) -> None:
+    program, path = site.programs["loan"], f"/cases/{key()}"
+    hidden = tuple(replace(feature, pii=True) for feature in program.spec.features)
+    program.spec = replace(program.spec, features=hidden)
+    site.looks._db.execute("PRAGMA busy_timeout=0")
+    async with visiting(site.office()) as client:
+        with refusing(site, "locked"):
+            if page == "json":
+                told = await text_of(client, f"{path}.json")
+            else:
+                told = await posted(client, f"{path}/{page}", {"why": "they called"})
+            assert told == (503, "This cannot be done just now. Try again in a minute.\n")
+            assert (await text_of(client, path))[0] == 200, "what hides them is shown"
+        if page == "reveal":
+            assert "north" in (await posted(client, f"{path}/reveal", {"why": "they called"}))[1]
+
+
 async def test_a_link_made_here_opens_their_page(site: Console) -> None:
     async with visiting(site.office()) as client:
         _, page = await posted(client, f"/cases/{key()}/link")
@@ -229,6 +247,16 @@ async def test_nobody_is_asked_on_this_machine_alone(site: Console) -> None:
     async with visiting(site.office()) as client:
         for host, status in (("evil.example:8091", 403), ("localhost:8091", 200), ("[::1]:8091", 200)):
             assert (await text_of(client, f"/cases/{key()}", headers={"Host": host}))[0] == status
+        for proxied in (
+            {"X-Forwarded-For": "203.0.113.9"},
+            {"X-Forwarded-Proto": "https"},
+            {"Forwarded": "for=203.0.113.9"},
+            {"Via": "1.1 proxy"},
+            {"X-Real-IP": "203.0.113.9"},
+            {"Origin": "https://office.example"},
+            {"Origin": "http://["},
+        ):
+            assert (await text_of(client, f"/cases/{key()}", headers=proxied))[0] == 403, proxied
         bad = {"Content-Type": "application/x-www-form-urlencoded; charset=none-such", **SAME_ORIGIN}
         assert (await posted(client, "/cases", {"q": "x"}, headers=bad))[0] == 400
 
@@ -258,6 +286,28 @@ async def test_a_user_sees_the_cases_of_their_programs_alone(site: Console, monk
         ]:
             assert (await text_of(client, f"/cases/{key()}", headers=headers))[0] == status
     assert [look.who for look in site.looks.of_case(key())] == ["kim"]
+
+
+async def test_keys_of_a_proxy_that_cannot_be_had_are_said_once(
+    site: Console, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = TokenGate("http://127.0.0.1:1/keys", "proxy", "onward", "Authorization", "roles")
+
+    def no_json() -> None:
+        raise json.JSONDecodeError("no JSON", "", 0)
+
+    faults: list[Any] = [None, no_json, lambda: {"keys": []}]
+    async with visiting(site.office(gate)) as client:
+        for fault in faults:
+            if fault is not None:
+                monkeypatch.setattr(gate._keys, "fetch_data", fault)
+            for _ in range(2):
+                told = await text_of(client, "/cases", headers={"Authorization": "Bearer x.y.z"})
+                assert told == (503, "This cannot be done just now. Try again in a minute.\n")
+        assert (await text_of(client, "/cases"))[0] == 401
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith("onward")]
+    assert len(lines) == len(faults)
+    assert all(line.startswith("nobody can sign in: the keys of --auth-jwks cannot be had: ") for line in lines)
 
 
 async def test_what_if_is_asked_within_limits_and_keeps_nothing(site: Console, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +358,39 @@ async def test_a_programme_is_counted_and_small_groups_are_hidden(many: Tape, tm
     assert (status, "10 of 30" in page) == (200, True)
 
 
-def test_a_hidden_group_cannot_be_computed_from_the_others() -> None:
-    few, some, many = Share(None, None), Share(5, 25), Share(9, 90)
-    shown = dict(_without_hidden({"a": (few, many), "b": (some, many), "c": (many, many)}))
-    assert shown == {"a": (few, many), "b": (few, many), "c": (many, many)}
+@pytest.mark.parametrize(
+    ("groups", "shown"),
+    [
+        ([(1, 3), (5, 25), (9, 90)], [None, None, 90]),
+        ([(1, 1), (0, 1), (5, 25), (9, 90)], [None, None, None, 90]),
+        ([(9, 90), (1, 12), (0, 9)], [90, None, None]),
+        ([(0, 0), (5, 25), (9, 90)], [None, 25, 90]),
+        ([(1, 3)], [None]),
+        ([(5, 25), (9, 90)], [25, 90]),
+    ],
+)
+def test_hidden_groups_hold_twenty_people_together(groups: list[tuple[int, int]], shown: list[int | None]) -> None:
+    assert [share.whole for share in _without_hidden(groups)] == shown
+
+
+async def test_what_is_hidden_does_not_follow_from_other_figures(story: Tape, site: Console) -> None:
+    async with visiting(site.office()) as client:
+        _, text = await text_of(client, "/programmes/loan.json")
+        _, page = await text_of(client, "/programmes/loan")
+    figures = json.loads(text)
+    assert figures["rejected"] == 2
+    hidden = {name: figures[name] for name in ("none", "fates", "silent")}
+    assert hidden == dict.fromkeys(hidden)
+    assert figures["told"] == figures["improved"] == {"part": None, "whole": None}
+    assert "without a way forward" not in page
+
+
+def test_an_application_that_was_sent_twice_counts_once_in_its_group(many: Tape, tmp_path: Path) -> None:
+    for number in range(2 * FEWEST):
+        many.applies(f"p{number}", number, RICH if number % 4 == 0 else POOR, id=f"again-{number}")
+    many.fold("later")
+    with console(many, tmp_path / "console") as site:
+        spec = site.programs["loan"].spec
+        audited = tuple(replace(feature, audit=feature.name == "region") for feature in spec.features)
+        figures = Programmes(site.folder).figures(replace(spec, features=audited))
+    assert figures.groups["region"]["north"][0] == Share(30, 30)
