@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
 RETRY_SECONDS = 2.0
 CHECK_SECONDS = 60.0
-"""How often it is looked whether a topic has more partitions."""
+"""How often it is looked whether a topic has more partitions, and whether Kafka answers: a silent one is no news."""
 LOOK_BACK_SECONDS = 3600.0
 """How much of the topics is looked through, at most, for what was sent before a kill."""
 
@@ -60,12 +60,14 @@ class TopicFollower:
         until = time.monotonic() + CHECK_SECONDS
         with EventReader(self._options, names, start=start) as reader:
             self.fault = None
-            while not stop.is_set() and (time.monotonic() < until or not reader.caught_up):
+            while not stop.is_set() and time.monotonic() < until:
                 records = reader.poll(POLL_SECONDS)
                 if records:
                     self._store.fold(records)
                 if reader.caught_up:
                     self.read_up_to_ms = time.time_ns() // 1_000_000
+                elif records:
+                    until = time.monotonic() + CHECK_SECONDS
 
     def _start(self, names: tuple[str, ...]) -> Mapping[TopicPartition, int]:
         """Where each partition is read from: behind what was read, but no earlier than what it still holds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from onward.streams.console.follower import OutboxSender, TopicFollower
 from onward.streams.console.handles import Keys
 from onward.streams.console.outbox import Outbox
 from onward.streams.errors import BrokerError, LedgerError
+from onward.streams.kafka.admin.offsets import PartitionOffsets
 from onward.streams.kafka.client import EventReader, EventWriter
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.kafka.options import KafkaOptions
+from onward.streams.records import Record
 from onward.streams.topics import Topics
 
 TOPICS = Topics()
@@ -121,6 +124,41 @@ def test_what_stood_on_its_topic_before_a_kill_is_not_sent_again(tmp_path: Path)
     kept.close()
     sent = sorted(dict(record.headers)["ce_id"].decode() for record in found)
     assert sent == [*(f"console/{number}" for number in range(6)), "console/last"]
+
+
+def test_silence_before_the_end_of_a_topic_is_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, asked = threading.Event(), []
+
+    class SilentReader(EventReader):
+        def __init__(self, *_: object, **__: object) -> None:
+            """Ask no broker."""
+
+        caught_up = False
+
+        def poll(self, timeout: float = 1.0) -> list[Record]:
+            return []
+
+        def close(self) -> None:
+            """There is nothing to close."""
+
+    def offsets(*_: object) -> list[PartitionOffsets]:
+        asked.append(follower.fault)
+        if len(asked) == 1:
+            return []
+        stop.set()
+        raise BrokerError("Kafka is away")
+
+    with closing(CaseStore(tmp_path, TOPICS, Keys(["x"]))) as store:
+        follower = TopicFollower(KafkaOptions(brokers=("127.0.0.1:1",)), TOPICS, store)
+        for name, value in (
+            ("partition_offsets", offsets),
+            ("EventReader", SilentReader),
+            ("CHECK_SECONDS", 0.01),
+            ("RETRY_SECONDS", 0.0),
+        ):
+            monkeypatch.setattr(f"onward.streams.console.follower.{name}", value)
+        follower.run(stop)
+    assert follower.fault == "Kafka is away"
 
 
 def test_a_full_disk_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
