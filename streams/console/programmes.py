@@ -118,7 +118,7 @@ def _counted(db: sqlite3.Connection, spec: ProgramSpec) -> Figures:
             weeks[_week(standing.applied_ms)].add(standing)
         if standing.none_ms >= 0 and standing.told_ms < 0:
             none[standing.reason] += 1
-        if standing.picked_ms >= 0:
+        if standing.answered_ms >= 0:
             picks[standing.picked or "none"] += 1
         if standing.fate:
             fates[standing.fate] += 1

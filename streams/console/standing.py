@@ -53,6 +53,8 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
     promise: str = ""
     taken_ms: int = NEVER
     """When a new model last took a way."""
+    closes_ms: int = NEVER
+    """The end of the outcome window, after which no answer counts."""
 
     def take(self, time_ms: int, event: Struct) -> bool:
         """Take an event of the case into account; say whether it counts here."""
@@ -89,16 +91,24 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
             self.told_ms, self.ways = time_ms, max(len(event.options), self.ways if event.is_revision else 0)
             ends = event.expires_at or event.closes_at
             self.until_ms = NEVER if ends is None else parse_time(ends.encode())
+            if not event.is_revision:
+                self.closes_ms = NEVER if event.closes_at is None else parse_time(event.closes_at.encode())
+
+    @property
+    def answered_ms(self) -> int:
+        """When they answered their ways last; -1 where they did not, or too late."""
+        return NEVER if 0 <= self.closes_ms < self.picked_ms else self.picked_ms
 
     @property
     def last_ms(self) -> int:
         """The event time of the last event that counts here."""
         told = max(self.applied_ms, self.approved_ms, self.rejected_ms, self.told_ms, self.none_ms)
-        return max(told, self.revised_ms, self.picked_ms, self.closed_ms, self.promise_ms, self.until_ms)
+        ends = max(self.until_ms, self.closes_ms)
+        return max(told, self.revised_ms, self.picked_ms, self.closed_ms, self.promise_ms, ends)
 
     def ended_before(self, time_ms: int) -> bool:
         """Whether the case had its last event before then, and waits for nothing that people or time still bring."""
-        is_over = self.queue in (None, "none") or (self.queue == "declined" and self.until_ms >= 0)
+        is_over = self.queue in (None, "none") or (self.queue == "declined" and max(self.until_ms, self.closes_ms) >= 0)
         return is_over and self.last_ms < time_ms
 
     @property
@@ -108,10 +118,10 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
         if max(self.closed_ms, self.approved_ms) >= max(since, 0):
             return None
         if self.told_ms >= max(since, 0):
-            if self.picked_ms >= self.told_ms and not self.picked:
+            if self.answered_ms >= self.told_ms and not self.picked:
                 return "declined"
             changed_ms = max(self.revised_ms, self.taken_ms)
-            return "changed" if changed_ms >= self.told_ms and self.picked_ms < changed_ms else "outcome"
+            return "changed" if changed_ms >= self.told_ms and self.answered_ms < changed_ms else "outcome"
         if self.none_ms >= max(since, 0):
             return "none"
         return "question" if self.question and self.question_until_ms >= since else None
