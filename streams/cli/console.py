@@ -64,7 +64,9 @@ class ServeSettings(BrokerSettings):
     auth_jwks: str | None = Field(None, description="Address of the keys (JWKS) of the proxy that signs users in.")
     auth_issuer: str | None = Field(None, description="Issuer that its tokens must name.")
     auth_audience: str | None = Field(None, description="Audience that its tokens must name.")
-    auth_header: str = Field("Authorization", description="Header of requests that holds the token.")
+    auth_header: str = Field(
+        "Authorization", pattern=r"^[A-Za-z0-9_-]+$", description="Header of requests that holds the token."
+    )
     auth_roles: str = Field("roles", description="Claim that lists roles: case:PROGRAM, owner:PROGRAM; * for all.")
 
     @model_validator(mode="after")
@@ -102,7 +104,9 @@ class LetterSettings(FlagSettings):
     program: str = Field(description="Its program.")
     state_dir: Folder = Field(description="Folder of the console.")
     spec: Annotated[Paths, Metavar("FILE")] = Field(min_length=1, description="Program spec (YAML) with words.")
-    language: str = Field("en", description="Language of the letter.")
+    language: str | None = Field(
+        None, description="Language of the letter; when absent English, or the first that the program has."
+    )
     as_json: bool = Field(False, validation_alias="json", description="Print what it says as one JSON object.")
 
 
@@ -153,12 +157,12 @@ def _serve(args: Sequence[str]) -> int:
     from ..console.who import OpenGate, TokenGate
 
     programs = console_programs([load_program_spec(path) for path in settings.spec])
-    address = None if settings.address is None else _url(settings.address)
+    address = None if settings.address is None else _url("--address", settings.address)
     sites = Sites(settings.host, settings.port, settings.office_host, settings.office_port, address)
     gate: OpenGate | TokenGate = OpenGate()
     if settings.auth_jwks is not None and settings.auth_issuer is not None and settings.auth_audience is not None:
         gate = TokenGate(
-            settings.auth_jwks,
+            str(_url("--auth-jwks", settings.auth_jwks)),
             settings.auth_issuer,
             settings.auth_audience,
             settings.auth_header,
@@ -188,8 +192,9 @@ def _link(args: Sequence[str]) -> int:
     from ..console.looks import Looks
 
     keys = keys_of(settings.state_dir, is_new=False)
-    links, address = Links(keys), _url(settings.address)
-    for name in _names(settings.application):
+    links, address = Links(keys), _url("--address", settings.address)
+    unread: list[int] = []
+    for name in _names(settings.application, unread):
         handle = keys.handle(settings.program, name)
         with closing(Cases(settings.state_dir, keys)) as cases:
             if cases.case(handle) is None:
@@ -203,6 +208,9 @@ def _link(args: Sequence[str]) -> int:
             print(f"{printable(name)}\t{address / 'l' / links.token(handle, settings.days)}")
         else:
             print(address / "l" / links.token(handle, settings.days))
+    if unread:
+        numbers = ", ".join(map(str, unread))
+        raise UsageError(f"names that are not UTF-8 have no link; they stand in these lines: {numbers}")
     return 0
 
 
@@ -217,14 +225,15 @@ def _letter(args: Sequence[str]) -> int:
     from ..console.programs import ConsoleProgram
 
     program = ConsoleProgram(load_spec_of(settings.program, settings.spec))
-    if settings.language not in program.languages:
+    language = settings.language or ("en" if "en" in program.languages else next(iter(program.languages)))
+    if language not in program.languages:
         known = ", ".join(program.languages)
-        raise UsageError(f"--language {settings.language}: the program has no such words, only {known}")
+        raise UsageError(f"--language {language}: the program has no such words, only {known}")
     with closing(Cases(settings.state_dir, keys_of(settings.state_dir, is_new=False))) as cases:
         case = cases.find(settings.program, settings.application)
     if case is None:
         raise UsageError(f"nothing is known of application {settings.application!r} of {settings.program!r}")
-    words = program.languages[settings.language]
+    words = program.languages[language]
     page = person_page(case.happenings, words, case.application, time.time_ns() // 1_000_000, case.model)
     if settings.as_json:
         print(json.encode(page).decode())
@@ -250,17 +259,27 @@ def _words(args: Sequence[str]) -> int:
     return UsageError.exit_code if lacks else 0
 
 
-def _names(application: str) -> Iterator[str]:
+def _names(application: str, unread: list[int]) -> Iterator[str]:
+    """The names to make links for; the numbers of lines that are not UTF-8 go to ``unread``."""
     if application != AT_ONCE:
         yield application
         return
-    for line in sys.stdin:
-        if name := line.rstrip("\r\n"):
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            name = line.decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            unread.append(number)
+            continue
+        if name:
             yield name
 
 
-def _url(address: str) -> URL:
-    url = URL(address)
-    if url.scheme not in ("http", "https") or not url.host:
-        raise UsageError(f"--address {address}: give a URL, as in https://pages.example")
+def _url(flag: str, address: str) -> URL:
+    try:
+        url = URL(address)
+        is_one = url.scheme in ("http", "https") and bool(url.host)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageError(f"{flag} {printable(address)}: give a URL, as in https://pages.example")
     return url

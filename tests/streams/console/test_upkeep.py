@@ -65,7 +65,7 @@ def test_a_fetch_that_fails_leaves_no_file_and_the_next_one_brings_it(
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfileobj", broken)
-        with pytest.raises(OnwardError, match="cannot be read: .*does not answer"):
+        with pytest.raises(OnwardError, match=r"cannot be read: .*does not answer"):
             Backup(ADDRESS).fetch(folder)
     assert list(folder.iterdir()) == []
     assert Backup(ADDRESS).fetch(folder)
@@ -141,7 +141,7 @@ def test_a_copy_is_seen_once_it_is_whole_and_the_former_one_until_then(
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfileobj", broken)
-        with pytest.raises(OnwardError, match="cannot be written: .*reset"):
+        with pytest.raises(OnwardError, match=r"cannot be written: .*reset"):
             backup.keep(folder)
     assert set(former) <= set(store.glob("/console-copies/*.sqlite"))
     assert backup.fetch(tmp_path / "fetched")
@@ -163,7 +163,7 @@ def test_an_address_that_answers_with_an_error_is_no_empty_one(
 
     monkeypatch.setattr(MemoryFileSystem, "_open", refuse)
     monkeypatch.setattr(MemoryFileSystem, "info", refuse)
-    with pytest.raises(OnwardError, match="cannot be read: .*nobody who is known"):
+    with pytest.raises(OnwardError, match=r"cannot be read: .*nobody who is known"):
         Backup(ADDRESS).fetch(tmp_path / "fetched")
 
 
