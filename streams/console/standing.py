@@ -71,6 +71,8 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
                 self._tell(time_ms, event)
             case NoRecourse() if time_ms >= self.none_ms:
                 self.none_ms, self.reason = time_ms, event.reason
+                if isinstance(event.expires_at, str):
+                    self.until_ms = max(self.until_ms, parse_time(event.expires_at.encode()))
             case Answer() if event.question is UNSET and time_ms >= self.picked_ms:
                 self.picked_ms, self.picked = time_ms, event.option or ""
             case Reward() if event.fate in CLOSED and time_ms >= self.closed_ms:
