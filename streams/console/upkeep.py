@@ -17,7 +17,7 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
-from ..errors import LedgerError, OnwardError, one_line
+from ..errors import DamagedLedgerError, LedgerError, OnwardError, one_line
 from ..ledger.file import (
     connected,
     copy_beside,
@@ -97,10 +97,17 @@ class Backup:
             if not has_room(path):
                 raise LedgerError(f"a copy of {path} would take more than half of what is free there")
             copy_ledger(path, copy, lambda: None)
+            if damage := _damage_of(copy):
+                raise DamagedLedgerError(path, damage)
             made = _described(copy, keys_of(folder, is_new=False).secrets)
             with self._errors("written"):
-                self._check(made, path)
+                make_folder(self._system, self._root, self._root)
+                kept = self._listed()
+                self._tidy(kept)
+                if kept is not None:
+                    _check(made, kept, path)
                 self._send(made, copy)
+                self._tidy(made)
 
     def _listed(self) -> _Copy | None:
         """The copy that is there; None without one."""
@@ -117,26 +124,22 @@ class Backup:
         if copy.stat().st_size != listed.size:
             raise OnwardError(f"{listed.file} has {copy.stat().st_size} bytes, not {listed.size}")
 
-    def _check(self, made: _Copy, path: Path) -> None:
-        """Refuse to replace a copy by one that holds less."""
-        kept = self._listed()
-        if kept is None:
-            return
-        if kept.began != made.began:
-            raise OnwardError(f"it holds the copy of another console than {path}: give another address")
-        if any(made.following.get(partition, 0) < offset for partition, offset in kept.following.items()):
-            raise OnwardError(f"{path} has read less than the copy that is there")
-
     def _send(self, made: _Copy, copy: Path) -> None:
-        make_folder(self._system, self._root, self._root)
         with copy.open("rb") as source, appearing(self._system, f"{self._root}/{made.file}") as target:
             shutil.copyfileobj(source, target)
         with appearing(self._system, f"{self._root}/{LIST_FILE}") as file:
             file.write(msgspec.json.encode(made))
+
+    def _tidy(self, listed: _Copy | None) -> None:
+        """Delete files that are not listed: former ones, and those that a failure or a kill has left."""
         self._system.invalidate_cache()
-        for found in self._system.ls(self._root, detail=False):
+        try:
+            files = self._system.ls(self._root, detail=False)
+        except FileNotFoundError:  # object stores have no empty folder
+            return
+        for found in files:
             name = str(found).rpartition("/")[2]
-            if _COPY.fullmatch(name) and name != made.file:
+            if _COPY.fullmatch(name) and (listed is None or name != listed.file):
                 self._system.rm_file(found)
 
     @contextmanager
@@ -156,6 +159,21 @@ def _flushed(path: Path) -> Iterator[IO[bytes]]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+
+
+def _check(made: _Copy, kept: _Copy, path: Path) -> None:
+    """Refuse to replace a copy by one that holds less."""
+    if kept.began != made.began:
+        raise OnwardError(f"it holds the copy of another console than {path}: give another address")
+    if any(made.following.get(partition, 0) < offset for partition, offset in kept.following.items()):
+        raise OnwardError(f"{path} has read less than the copy that is there")
+
+
+def _damage_of(copy: Path) -> str | None:
+    """What is damaged in a copy, which nobody else has open; None of a good one."""
+    with closing(connected(copy, "mode=ro&immutable=1")) as db:
+        [found] = db.execute("PRAGMA quick_check(1)").fetchone()
+    return None if found == "ok" else str(found)
 
 
 def _described(copy: Path, keys: Sequence[str]) -> _Copy:

@@ -113,6 +113,18 @@ def refusing(site: Console, how: str) -> Iterator[None]:
         yield
 
 
+def spoil(file: Path, least: int = 1) -> None:
+    """Write over all pages of a console's file behind the first ``least``."""
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(page_bytes,)] = db.execute("PRAGMA page_size").fetchall()
+    begin, size = least * page_bytes, file.stat().st_size
+    assert begin < size
+    with file.open("r+b") as written:
+        written.seek(begin)
+        written.write(b"x" * (size - begin))
+
+
 @contextmanager
 def console(story: Tape, folder: Path) -> Iterator[Console]:
     """A console that has read what a tape's journal and outputs hold."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import io
-import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +22,7 @@ from onward.streams.console.who import OpenGate
 from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.testing.tape import POOR, TIMED, Tape, tape
-from onward.tests.streams.console.sites import KEYS, Console, console, posted, text_of, visiting
+from onward.tests.streams.console.sites import KEYS, Console, console, posted, spoil, text_of, visiting
 from onward.tests.streams.console.states import records
 from onward.tests.streams.console.test_serve import WORDS, page_with
 from onward.tests.support.loans import reviewed_spec
@@ -58,17 +57,6 @@ def spec(tmp_path: Path) -> Path:
     (tmp_path / "words" / "en-GB.yaml").write_text(WORDS)
     (tmp_path / "loans.yaml").write_text(f"{reviewed_spec()}\nwords: words\n")
     return tmp_path / "loans.yaml"
-
-
-def spoil(file: Path) -> None:
-    """Write over all pages but the first."""
-    with closing(sqlite3.connect(file)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        [(page_bytes,)] = db.execute("PRAGMA page_size").fetchall()
-    content = file.read_bytes()
-    with file.open("r+b") as written:
-        written.seek(page_bytes)
-        written.write(b"x" * (len(content) - page_bytes))
 
 
 def serve(folder: Path, spec: Path, *flags: str) -> list[str]:

@@ -12,12 +12,13 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from onward.streams.console.case_store import FILE, CaseStore
+from onward.streams.console.case_store import FILE, PAGE_BYTES, CaseStore
 from onward.streams.console.handles import keys_of
 from onward.streams.console.upkeep import Backup
-from onward.streams.errors import LedgerError, OnwardError
+from onward.streams.errors import DamagedLedgerError, LedgerError, OnwardError
 from onward.streams.topics import Topics
 from onward.testing.tape import Tape
+from onward.tests.streams.console.sites import spoil
 from onward.tests.streams.console.test_case_store import external, records_of
 
 ADDRESS = "memory://console-copies"
@@ -143,13 +144,39 @@ def test_a_copy_is_seen_once_it_is_whole_and_the_former_one_until_then(
         patch.setattr(shutil, "copyfileobj", broken)
         with pytest.raises(OnwardError, match=r"cannot be written: .*reset"):
             backup.keep(folder)
-    assert set(former) <= set(store.glob("/console-copies/*.sqlite"))
+    assert set(former) < set(store.glob("/console-copies/*.sqlite"))
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfileobj", broken)
+        with pytest.raises(OnwardError):
+            backup.keep(folder)
+    assert len(store.glob("/console-copies/*.sqlite")) == 2, "what failed before is deleted first"
     assert backup.fetch(tmp_path / "fetched")
     assert cases_in(tmp_path / "fetched", topics) == 0
     backup.keep(folder)
     assert len(store.glob("/console-copies/*.sqlite")) == 1, "the former one, and the half of one, are deleted"
     assert backup.fetch(tmp_path / "newer")
     assert cases_in(tmp_path / "newer", topics) == cases_in(folder, topics) > 0
+
+
+def test_a_damaged_file_never_replaces_a_copy(tmp_path: Path, story: Tape) -> None:
+    folder, topics, backup = tmp_path / "console", story.run.topics, Backup(ADDRESS)
+    write(folder, topics, story)
+    backup.keep(folder)
+    count = cases_in(folder, topics)
+    spoil(folder / FILE, least=(folder / FILE).stat().st_size // PAGE_BYTES - 1)
+    with pytest.raises(DamagedLedgerError):
+        backup.keep(folder)
+    assert backup.fetch(tmp_path / "fetched")
+    assert cases_in(tmp_path / "fetched", topics) == count
+
+
+def test_a_store_that_knows_no_empty_folder_takes_the_first_copy(
+    tmp_path: Path, story: Tape, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryFileSystem, "makedirs", lambda *_, **__: None)
+    write(tmp_path / "console", story.run.topics, story)
+    Backup(ADDRESS).keep(tmp_path / "console")
+    assert Backup(ADDRESS).fetch(tmp_path / "fetched")
 
 
 def test_an_address_that_answers_with_an_error_is_no_empty_one(
