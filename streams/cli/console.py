@@ -238,6 +238,11 @@ def _letter(args: Sequence[str]) -> int:
     if settings.as_json:
         print(json.encode(page).decode())
         return 0
+    if page.state in ("question", "working"):
+        raise UsageError(
+            f"there is no letter for application {settings.application!r} yet: who is asked a question answers it on "
+            "their page; send a link (onward console link), or write when they have their answer"
+        )
     today_ms = time.time_ns() // 1_000_000
     print(Pages().person(page, words, reference=case.application, today_ms=today_ms, is_letter=True))
     return 0

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
-from onward.schemas.events import Application
+from onward.schemas.events import Application, Decision
 from onward.streams.cli import main
 from onward.streams.console.case_store import FILE, CaseStore
 from onward.streams.console.handles import keys_of
@@ -163,17 +164,20 @@ def test_flags_that_cannot_be_used_are_said(
     assert "unexpected" not in line
 
 
-def test_a_letter_is_in_the_first_language_that_the_program_has(
+def test_a_letter_is_in_the_first_language_that_the_program_has_and_asks_nothing(
     tmp_path: Path, spec: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, applied = tmp_path / "console", Application("loans", "a", dict(POOR))
     with closing(CaseStore(folder, Topics(), keys_of(folder))) as store:
-        store.fold(records({("loans", "a"): [applied]}, Topics()))
+        rejected = [replace(applied, application="b"), Decision("loans", "b", False)]
+        store.fold(records({("loans", "a"): [applied], ("loans", "b"): rejected}, Topics()))
     letter = ["console", "letter", "a", "--program", "loans", "--state-dir", str(folder), "--spec", str(spec)]
     assert main(letter) == 0
     assert 'lang="en-GB"' in capsys.readouterr().out
     assert main([*letter, "--language", "de"]) == 2
     assert "--language de: the program has no such words, only en-GB" in capsys.readouterr().err
+    assert main([*letter[:2], "b", *letter[3:]]) == 2
+    assert "there is no letter for application 'b' yet" in capsys.readouterr().err
 
 
 def turned(broker: EmbeddedBroker, how: str) -> None:
