@@ -37,7 +37,7 @@ MOST_AN_HOUR = 30
 HOUR_MS = 3_600_000
 ERRORS = {
     web.HTTPBadRequest.status_code: ("error.title", "error.form"),
-    web.HTTPUnauthorized.status_code: ("closed.title", "closed.text"),
+    web.HTTPUnauthorized.status_code: ("closed.title", "left.text"),
     web.HTTPForbidden.status_code: ("error.title", "error.form"),
     web.HTTPRequestEntityTooLarge.status_code: ("error.title", "error.form"),
     web.HTTPTooManyRequests.status_code: ("often.title", "often.text"),
@@ -138,7 +138,8 @@ class ApplicantPages:
             once, _, seen = str(form.get("once", "")).partition(".")
             if not isinstance(option, str) or not ONCE.fullmatch(once):
                 raise web.HTTPBadRequest
-            if seen not in ("", opened.page.fingerprint):  # a program may send a `once` of its own
+            # A program may send a `once` of its own.
+            if seen not in ("", opened.page.fingerprint) or (opened.page.ways and not opened.page.may_choose):
                 return see_other("/you?late=1")
             self._keep(opened, option, None, [way.id for way in opened.page.ways], f"{once}-{option or 'none'}")
         return see_other("/you")

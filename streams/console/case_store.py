@@ -159,12 +159,12 @@ class CaseStore:
         db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         if db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
             db.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-            # Two files that were begun apart differ in it, whatever they have read.
-            began = secrets.token_hex(8)
-            db.execute(
-                "INSERT INTO meta VALUES ('version', ?), ('topics', ?), ('began', ?)",
-                (VERSION, self._topics.prefix, began),
-            )
+        # Two files that were begun apart differ in ``began``, whatever they have read.
+        began = secrets.token_hex(8)
+        db.execute(
+            "INSERT OR IGNORE INTO meta VALUES ('version', ?), ('topics', ?), ('began', ?)",
+            (VERSION, self._topics.prefix, began),
+        )
         meta = dict(db.execute("SELECT name, value FROM meta"))
         if meta.get("version") != VERSION:
             raise LedgerError(f"{self.path} is of version {meta.get('version')}, and this Onward reads {VERSION}")

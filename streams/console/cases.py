@@ -142,10 +142,11 @@ class Cases:
 
     def queued(self, queue: str, programs: Sequence[str], most: int = 100, after: int = 0) -> list[QueuedCase]:
         """Cases of programs that wait for something, ``after`` so many: what is due first, then the newest."""
+        order = "ORDER BY due_ms IS NULL, due_ms, id DESC"
         sql = (
-            "SELECT handle, program, application, standing, due_ms FROM cases WHERE queue = ? AND application IS NOT "
-            f"NULL AND program IN ({', '.join('?' * len(programs))}) ORDER BY due_ms IS NULL, due_ms, id DESC "
-            "LIMIT ? OFFSET ?"
+            # Of all that wait only the index is read.
+            "SELECT handle, program, application, standing, due_ms FROM cases WHERE id IN (SELECT id FROM cases "
+            f"WHERE queue = ? AND program IN ({', '.join('?' * len(programs))}) {order} LIMIT ? OFFSET ?) {order}"
         )
         with ledger_errors(self._path):
             rows = self._db.execute(sql, (queue, *programs, most, after)).fetchall()

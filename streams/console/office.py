@@ -129,9 +129,13 @@ class Office:
 
     def _list(self, user: User, queue: Queue, program: str, page: int) -> web.StreamResponse:
         names = [name for name in self._desk.programs if user.may("case", name) and program in ("", name)]
+        waiting = sum(self._desk.cases.count(queue, name) for name in names)
+        pages = max(1, -(-waiting // PAGE_ROWS))
+        page = min(page, pages)
         cases = self._desk.cases.queued(queue, names, PAGE_ROWS, (page - 1) * PAGE_ROWS)
         rows = [self._queued_row(case) for case in cases]
-        return self._rendered_list(user, rows, TITLES[queue].capitalize(), queue=queue, program=program, page=page)
+        heading = TITLES[queue].capitalize()
+        return self._rendered_list(user, rows, heading, queue=queue, program=program, page=page, pages=pages)
 
     def _rendered_list(
         self,
@@ -143,6 +147,7 @@ class Office:
         program: str = "",
         q: str = "",
         page: int = 1,
+        pages: int = 1,
     ) -> web.StreamResponse:
         names = [name for name in self._desk.programs if user.may("case", name)]
         counts = [
@@ -163,7 +168,7 @@ class Office:
             rows=rows,
             queue=queue,
             page=page,
-            pages=max((-(-count // PAGE_ROWS) for _, count, is_shown in counts if is_shown), default=1),
+            pages=pages,
         )
 
     def _queued_row(self, case: QueuedCase) -> Mapping[str, str]:
@@ -196,7 +201,7 @@ class Office:
         program = self._desk.programs[case.program]
         why = await _reason_in(request)
         if not why and _tells_personal(program):
-            return self._shown(user, case, status=web.HTTPBadRequest.status_code)
+            return see_other(f"/cases/{case.handle}")
         self._desk.looks.note(case.handle, user.name, "read their page", why, must=True)
         words = program.in_language([request.query.get("lang", "")])
         page = person_page(self._desk.happenings(case), words, case.application, self._desk.now_ms, case.model)

@@ -137,6 +137,8 @@ class _Told:
     picked: str | None = None
     picked_none: bool = False
     is_refused: bool = False
+    closes_at: str | None = None
+    """Until when a choice and an outcome count."""
     has_ended: bool = False
     came_back: bool = False
     said_how_it_went: bool = False
@@ -180,6 +182,7 @@ class _Told:
     def _tell(self, recourse: Recourse, time_ms: int) -> None:
         if not recourse.is_revision:
             self.ways, self.gone, self.before, self.changed_ms = {}, {}, {}, None
+            self.closes_at = recourse.closes_at
         for option in recourse.options:
             if recourse.is_revision:
                 former = self.ways.get(option.id) or self.gone.get(option.id)
@@ -196,7 +199,7 @@ class _Told:
         if answer.question is UNSET:
             self.picked, self.picked_none, self.is_refused = answer.option, answer.option is None, False
         elif self.question is not None and answer.question == self.question.number:
-            self.is_answered = True
+            self.is_answered, self.is_refused = True, False
 
     def _end(self, change: PromiseChange, time_ms: int) -> None:
         """The end of a promise, by a new model or since the person came back."""
@@ -228,6 +231,10 @@ def person_page(
     told = _Told(application)
     for happening in since_latest(happenings):
         told.take(happening)
+    return structs.replace(_page(told, words, now_ms, model), is_refused=told.is_refused)
+
+
+def _page(told: _Told, words: PageWords, now_ms: int | None, model: AnnouncedModel | None) -> PersonPage:
     if told.came_back:
         return PersonPage("again", words.say("ended.title"), (words.say("ended.again"),))
     if told.is_approved:
@@ -241,17 +248,23 @@ def person_page(
     if answer is not None and (told.is_over or _is_past(answer.expires_at or None, now_ms)):
         return PersonPage("ended", words.say("ended.title"), (words.say("ended.text"),))
     if isinstance(answer, Recourse):
-        return _ways(told, answer, words, model) if told.ways else _all_gone(told, words)
+        if not told.ways:
+            return _all_gone(told, words)
+        return _ways(told, answer, words, model, may_choose=not told.has_ended and not _is_past(told.closes_at, now_ms))
     if isinstance(answer, NoRecourse):
         return _none(answer, words)
-    if told.question is None and not told.is_rejected:
+    if told.question is None and told.is_rejected:
+        return PersonPage("waits", _applied(words, "none.lede"), (words.say("waits.ways"),))
+    if told.question is None:
         return PersonPage("waits", words.say("waits.title"), (words.say("waits.text"),))
-    if told.question is None or told.is_answered:
+    if told.is_answered:
         return PersonPage("working", words.say("working.title"), (words.say("working.text"),))
     return _question(told.question, words, told.since_ms)
 
 
-def _ways(told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel | None) -> PersonPage:
+def _ways(
+    told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel | None, *, may_choose: bool
+) -> PersonPage:
     title, first = "ways.title", _applied(words, "ways.lede")
     is_round = isinstance(answer.round, int)
     if is_round:
@@ -280,10 +293,9 @@ def _ways(told: _Told, answer: Recourse, words: PageWords, model: AnnouncedModel
         notice,
         ways,
         picked_none=told.picked_none,
-        may_choose=not told.has_ended,
+        may_choose=may_choose,
         until_date=_last_whole_day(answer.expires_at),
         until=tuple(until),
-        is_refused=told.is_refused,
         fingerprint=_fingerprint(told.ways),
     )
 

@@ -227,7 +227,11 @@ def _told_of(people: Mapping[str, int] | int | None, what: str) -> str:
 
 
 def _in_words(share: Share) -> str:
-    return "fewer than 20 people" if share.whole is None else f"{share.part:,} of {share.whole:,}"
+    return (
+        "not shown: fewer than 20 people, here or beside"
+        if share.whole is None
+        else f"{share.part:,} of {share.whole:,}"
+    )
 
 
 def _ms_of(date: str) -> int:

@@ -73,7 +73,7 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
                 self.none_ms, self.reason = time_ms, event.reason
                 if isinstance(event.expires_at, str):
                     self.until_ms = max(self.until_ms, parse_time(event.expires_at.encode()))
-            case Answer() if event.question is UNSET and time_ms >= self.picked_ms:
+            case Answer() if event.question is UNSET and time_ms >= self.picked_ms and not self._is_late(time_ms):
                 self.picked_ms, self.picked = time_ms, event.option or ""
             case Reward() if event.fate in CLOSED and time_ms >= self.closed_ms:
                 self.closed_ms, self.fate, self.improved = time_ms, event.fate, bool(event.reward)
@@ -96,10 +96,13 @@ class Standing(Struct, omit_defaults=True, array_like=True, gc=False):
             if not event.is_revision:
                 self.closes_ms = NEVER if event.closes_at is None else parse_time(event.closes_at.encode())
 
+    def _is_late(self, time_ms: int) -> bool:
+        return 0 <= self.closes_ms < time_ms
+
     @property
     def answered_ms(self) -> int:
         """When they answered their ways last; -1 where they did not, or too late."""
-        return NEVER if 0 <= self.closes_ms < self.picked_ms else self.picked_ms
+        return NEVER if self._is_late(self.picked_ms) else self.picked_ms  # it may be read before its recourse
 
     @property
     def last_ms(self) -> int:

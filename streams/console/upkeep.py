@@ -25,7 +25,6 @@ from ..ledger.file import (
     has_room,
     ledger_errors,
     put_in_place,
-    size_bytes,
     tidy,
 )
 from ..private_folder import make_private, make_private_file
@@ -71,7 +70,7 @@ class Backup:
         make_private(folder)
         for left in (path, keys):
             tidy(left)
-        is_gone = not size_bytes(path)
+        is_gone = not path.exists() or not path.stat().st_size  # SQLite reads no log without its file
         if not is_gone and keys.exists():
             return False
         with self._errors("read"), copy_beside(path) as copy:
@@ -96,16 +95,17 @@ class Backup:
         with ledger_errors(path), copy_beside(path) as copy:
             if not has_room(path):
                 raise LedgerError(f"a copy of {path} would take more than half of what is free there")
+            with self._errors("written"):
+                make_folder(self._system, self._root, self._root)
+                if (kept := self._listed()) is not None:
+                    _check(path, kept)
+                    self._tidy(kept)
             copy_ledger(path, copy, lambda: None)
             if damage := _damage_of(copy):
                 raise DamagedLedgerError(path, damage)
-            made = _described(copy, keys_of(folder, is_new=False).secrets)
+            name, keys = f"console-{secrets.token_hex(8)}.sqlite", keys_of(folder, is_new=False).secrets
+            made = _Copy(name, copy.stat().st_size, keys, *_contents(copy, "mode=ro&immutable=1"))
             with self._errors("written"):
-                make_folder(self._system, self._root, self._root)
-                kept = self._listed()
-                self._tidy(kept)
-                if kept is not None:
-                    _check(made, kept, path)
                 self._send(made, copy)
                 self._tidy(made)
 
@@ -130,7 +130,7 @@ class Backup:
         with appearing(self._system, f"{self._root}/{LIST_FILE}") as file:
             file.write(msgspec.json.encode(made))
 
-    def _tidy(self, listed: _Copy | None) -> None:
+    def _tidy(self, listed: _Copy) -> None:
         """Delete files that are not listed: former ones, and those that a failure or a kill has left."""
         self._system.invalidate_cache()
         try:
@@ -139,7 +139,7 @@ class Backup:
             return
         for found in files:
             name = str(found).rpartition("/")[2]
-            if _COPY.fullmatch(name) and (listed is None or name != listed.file):
+            if _COPY.fullmatch(name) and name != listed.file:
                 self._system.rm_file(found)
 
     @contextmanager
@@ -161,11 +161,12 @@ def _flushed(path: Path) -> Iterator[IO[bytes]]:
         os.fsync(file.fileno())
 
 
-def _check(made: _Copy, kept: _Copy, path: Path) -> None:
-    """Refuse to replace a copy by one that holds less."""
-    if kept.began != made.began:
+def _check(path: Path, kept: _Copy) -> None:
+    """Refuse to replace a copy by that of a file which holds less."""
+    began, following = _contents(path, "mode=ro")
+    if kept.began != began:
         raise OnwardError(f"it holds the copy of another console than {path}: give another address")
-    if any(made.following.get(partition, 0) < offset for partition, offset in kept.following.items()):
+    if any(following.get(partition, 0) < offset for partition, offset in kept.following.items()):
         raise OnwardError(f"{path} has read less than the copy that is there")
 
 
@@ -176,13 +177,12 @@ def _damage_of(copy: Path) -> str | None:
     return None if found == "ok" else str(found)
 
 
-def _described(copy: Path, keys: Sequence[str]) -> _Copy:
-    """What the list says of a copy."""
-    with closing(connected(copy, "mode=ro&immutable=1")) as db:
+def _contents(file: Path, how: str) -> tuple[str, Mapping[str, int]]:
+    """When a file began, and how far it has read each partition."""
+    with closing(connected(file, how)) as db:
         [began] = db.execute("SELECT coalesce(max(value), '') FROM meta WHERE name = 'began'").fetchone()
         rows = db.execute("SELECT topic, partition, next FROM partitions").fetchall()
-    following = {f"{topic}/{partition}": offset for topic, partition, offset in rows}
-    return _Copy(f"console-{secrets.token_hex(8)}.sqlite", copy.stat().st_size, keys, began, following)
+    return began, {f"{topic}/{partition}": offset for topic, partition, offset in rows}
 
 
 class Upkeep:
@@ -190,6 +190,7 @@ class Upkeep:
 
     def __init__(self, store: CaseStore, folder: Path, backup: Backup | None, keep_ms: int | None) -> None:
         self._store, self._folder, self._backup, self._keep_ms = store, folder, backup, keep_ms
+        self._forgot_ms = 0
 
     def run(self, stop: threading.Event, now: Callable[[], float] = time.time) -> None:
         """Go on until ``stop``. ``now`` gives the seconds since the epoch."""
@@ -202,8 +203,10 @@ class Upkeep:
                 stop.wait(RETRY_SECONDS)
 
     def _do(self, now_ms: int) -> None:
-        if self._keep_ms is not None:
+        # Not again with each try of a copy that fails: it looks at every case.
+        if self._keep_ms is not None and now_ms - self._forgot_ms > EVERY_SECONDS * 500:
             gone = self._store.forget_ended(now_ms - self._keep_ms)
             log.info("forgot %d cases that have long ended", gone)
+            self._forgot_ms = now_ms
         if self._backup is not None:
             self._backup.keep(self._folder)

@@ -86,8 +86,8 @@ def read_limit(text: str, times: float = 1.0) -> float | None:
     plain = _CURRENCY.sub("", text.strip(f"{signs} ")).strip(f"{signs} ")
     value = number(plain)
     if may_have_thousands(plain) or isinstance(value, str) or not math.isfinite(value):
-        alone = ": write it alone, in digits" if re.search("[^-+.,0-9]", plain) else ""
-        raise LimitError(f"{text!r} {not_a_number(plain)}{alone}")
+        fault = not_a_number(plain)
+        raise LimitError(f"{text!r} {fault}{': write it alone, in digits' if fault.endswith('number') else ''}")
     return float(value) / times
 
 

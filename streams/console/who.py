@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import logging
 from collections.abc import Iterable
+from http.client import HTTPException
 from typing import Any, Literal, NamedTuple, Protocol
 
 from aiohttp import web
@@ -116,7 +117,12 @@ class TokenGate:
 
         try:
             self._keys.get_signing_keys()
-        except (PyJWTError, OSError, ValueError) as error:  # away, or what it gives is no JSON, or holds no key
+        except (
+            PyJWTError,
+            OSError,
+            ValueError,
+            HTTPException,
+        ) as error:  # away, no JSON, or no key
             fault = one_line(error)
             if fault != self._fault:
                 log.warning("nobody can sign in: the keys of --auth-jwks cannot be had: %s", fault)
@@ -133,6 +139,6 @@ class TokenGate:
                 audience=self._audience,
                 options={"require": ["exp", "sub", "iss", "aud"]},
             )
-        except (PyJWTError, OSError, ValueError):
+        except (PyJWTError, OSError, ValueError, HTTPException):
             return None
         return claims

@@ -113,7 +113,7 @@ def _early(said: _Said) -> States:
         ),
         "question": ("question", [applied, asked]),
         "question in order": ("question", [applied, in_order]),
-        "rejected": ("working", [applied, Decision("loan", NAME, False)]),
+        "rejected": ("waits", [applied, Decision("loan", NAME, False)]),
         "working": ("working", [applied, asked, Answer("loan", NAME, "1", 1)]),
         "refused": ("ways", [applied, asked, said.two, LATE]),
     }

@@ -63,6 +63,15 @@ async def test_a_link_leads_to_the_page_and_a_choice_to_its_topic_once(site: Con
     assert site.woken == 2
 
 
+async def test_nobody_chooses_when_a_choice_counts_no_more(site: Console) -> None:
+    async with visiting(site.applicants()) as client:
+        form = {"once": once_of(await opened(client, site)), "option": "1"}
+        site.clock += 3600  # longer than the outcome window
+        status, page = await posted(client, "/you/answer", form)
+    assert (status, "Your last answer came too late." in page, "Choose this way" in page) == (200, True, False)
+    assert site.outbox.waiting()[0] == 0
+
+
 async def test_the_last_choice_counts_and_none_is_one(site: Console) -> None:
     async with visiting(site.applicants()) as client:
         page = await opened(client, site)
@@ -168,7 +177,7 @@ async def test_a_session_ends_after_two_hours(site: Console) -> None:
         form = {"once": once_of(await opened(client, site)), "option": "1"}
         site.clock += 7201
         status, page = await posted(client, "/you/answer", form)
-        assert (status, "Open the link in your letter again." in page) == (401, True)
+        assert (status, "Open the link in your letter to come back." in page) == (401, True)
 
 
 async def test_pages_forbid_everything_that_they_do_not_need(site: Console) -> None:

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from msgspec.structs import replace
 
-from onward.schemas.events import Application, Decision
+from onward.schemas.events import Application
 from onward.streams.cli import main
 from onward.streams.console.case_store import FILE, CaseStore
 from onward.streams.console.handles import keys_of
@@ -24,7 +24,7 @@ from onward.streams.kafka.embedded import EmbeddedBroker
 from onward.streams.topics import Topics
 from onward.testing.tape import POOR, TIMED, Tape, tape
 from onward.tests.streams.console.sites import KEYS, Console, console, posted, spoil, text_of, visiting
-from onward.tests.streams.console.states import records
+from onward.tests.streams.console.states import STATES, records
 from onward.tests.streams.console.test_serve import WORDS, page_with
 from onward.tests.support.loans import reviewed_spec
 
@@ -169,8 +169,8 @@ def test_a_letter_is_in_the_first_language_that_the_program_has_and_asks_nothing
 ) -> None:
     folder, applied = tmp_path / "console", Application("loans", "a", dict(POOR))
     with closing(CaseStore(folder, Topics(), keys_of(folder))) as store:
-        rejected = [replace(applied, application="b"), Decision("loans", "b", False)]
-        store.fold(records({("loans", "a"): [applied], ("loans", "b"): rejected}, Topics()))
+        asked = replace(STATES["question"][1][1], options=())
+        store.fold(records({("loans", "a"): [applied], ("loans", "b"): [applied, asked]}, Topics()))
     letter = ["console", "letter", "a", "--program", "loans", "--state-dir", str(folder), "--spec", str(spec)]
     assert main(letter) == 0
     assert 'lang="en-GB"' in capsys.readouterr().out

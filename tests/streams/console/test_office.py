@@ -185,9 +185,9 @@ async def test_their_page_is_shown_for_a_reason_where_it_holds_hidden_values(sit
     hidden = tuple(replace(feature, pii=feature.name == "income") for feature in program.spec.features)
     program.spec = replace(program.spec, features=hidden)
     async with visiting(site.office()) as client:
-        for why, status in ((None, 400), (" ", 400), ("they called", 200)):
+        for why in (None, " ", "they called"):
             asked = text_of(client, f"{path}/person") if why is None else posted(client, f"{path}/person", {"why": why})
-            assert await _shows_income(asked) == (status, status == 200)
+            assert await _shows_income(asked) == (200, why == "they called")
         assert "read their page: they called" in (await text_of(client, path))[1]
 
 

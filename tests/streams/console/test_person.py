@@ -26,6 +26,7 @@ from onward.tests.streams.console.states import (
     DAY_MS,
     EARN,
     EXPIRES,
+    LATE,
     LEARN,
     OWE,
     SAVE,
@@ -196,6 +197,17 @@ def test_what_was_told_works_on_when_an_outcome_counts_no_more_and_nobody_is_ask
         assert "https://" in html.partition('<div class="buttons')[2]
     assert page_of("better off, promised").until_date == "2026-12-19"
     assert page_of("chosen too late").is_refused
+
+
+def test_a_choice_counts_until_the_window_closes() -> None:
+    events = happenings([APPLIED, replace(TWO, closes_at=EXPIRES)])
+    pages = [person_page(events, WORDS["en"], "a", START_MS + days * DAY_MS) for days in (89, 90)]
+    assert [(page.state, page.may_choose) for page in pages] == [("ways", True), ("ways", False)]
+
+
+def test_an_answer_that_came_too_late_is_told_whatever_the_page_says() -> None:
+    for name in ("none", "question", "round over", "rejected"):
+        assert person_page(happenings([*STATES[name][1], LATE]), WORDS["en"], "a").is_refused
 
 
 def test_steps_say_from_where_to_where() -> None:

@@ -54,3 +54,10 @@ def test_an_answer_after_the_window_is_counted_nowhere(
             for time_ms, event in order:
                 standing.take(time_ms, event)
             assert (standing.answered_ms >= 0) == counts
+
+
+def test_an_answer_that_came_too_late_takes_none_back_that_came_in_time() -> None:
+    standing = Standing()
+    for time_ms, event in (APPLIED, CLOSES, NONE, TOO_LATE):
+        standing.take(time_ms, event)
+    assert standing.queue == "declined"

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from onward.streams.console.case_store import FILE, PAGE_BYTES, CaseStore
 from onward.streams.console.handles import keys_of
-from onward.streams.console.upkeep import Backup
+from onward.streams.console.upkeep import Backup, Upkeep
 from onward.streams.errors import DamagedLedgerError, LedgerError, OnwardError
 from onward.streams.topics import Topics
 from onward.testing.tape import Tape
@@ -71,6 +71,35 @@ def test_a_fetch_that_fails_leaves_no_file_and_the_next_one_brings_it(
     assert list(folder.iterdir()) == []
     assert Backup(ADDRESS).fetch(folder)
     assert cases_in(folder, topics) == count > 0
+
+
+def test_a_log_without_its_file_is_no_file_and_no_try_deletes_a_copy_that_nobody_lists(
+    tmp_path: Path, story: Tape, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, topics = tmp_path / "console", story.run.topics
+    write(folder, topics, story)
+    Backup(ADDRESS).keep(folder)
+    count = cases_in(folder, topics)
+    (folder / FILE).rename(folder / f"{FILE}-wal")
+    assert Backup(ADDRESS).fetch(folder)
+    assert cases_in(folder, topics) == count > 0
+    store.rm(next(name for name in store.glob("/console-copies/*") if name.endswith(".json")))
+    monkeypatch.setattr(Backup, "_send", lambda *_: (_ for _ in ()).throw(TimeoutError))
+    with pytest.raises(OnwardError):
+        Backup(ADDRESS).keep(folder)
+    assert len(store.glob("/console-copies/*.sqlite")) == 1
+
+
+def test_what_fails_to_be_copied_is_not_forgotten_again_each_time(tmp_path: Path, story: Tape) -> None:
+    folder = tmp_path / "console"
+    write(folder, story.run.topics, story)
+    with closing(CaseStore(folder, story.run.topics, keys_of(folder))) as store:
+        upkeep = Upkeep(store, folder, None, 0)
+        forgot = []
+        store.forget_ended = lambda before_ms: forgot.append(before_ms) or 0  # type: ignore[method-assign,func-returns-value]
+        for hours in (0, 1, 23.9):
+            upkeep._do(round(1e12 + hours * 3_600_000))
+    assert forgot == [round(1e12), round(1e12 + 23.9 * 3_600_000)]
 
 
 def test_a_copy_that_was_cut_is_not_served(tmp_path: Path, story: Tape, store: Any) -> None:
