@@ -113,7 +113,7 @@ class ShownAnswers(Struct, frozen=True):
 
 
 class Summary(Struct, frozen=True):
-    """The figures of every run; ``docs/reference/demo.md`` defines them. A world may have its own (``Shown``)."""
+    """The figures of every run; ``docs/reference/demo.md`` defines them. A world may have its own (``ShownWorld``)."""
 
     applications: int
     rejected: int

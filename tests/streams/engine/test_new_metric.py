@@ -10,7 +10,7 @@ import pytest
 
 from onward.deploy.generate import page_tables
 from onward.deploy.grafana import board
-from onward.streams.engine import observations
+from onward.streams.engine import metrics
 from onward.streams.engine.metrics import OBSERVATIONS
 from onward.streams.engine.rewards import outcome
 from onward.testing.tape import MINUTE_MS, TIMED, tape
@@ -24,7 +24,7 @@ TITLES = {"Timely outcomes", "Outcome options"}
 @pytest.fixture(autouse=True)
 def added(monkeypatch: pytest.MonkeyPatch) -> None:
     """Adds the metrics: the lines of the page where it says."""
-    for name, observation in eval(f"{{{DECLARATION}}}", vars(observations)).items():
+    for name, observation in eval(f"{{{DECLARATION}}}", vars(metrics)).items():
         monkeypatch.setitem(OBSERVATIONS, name, observation)
     function, line = re.search(r"In `(\w+)` of `streams/[\w/.]+`, before the line\s`(.*?)`:", PAGE).groups()
     source = inspect.getsource(getattr(outcome, function))
