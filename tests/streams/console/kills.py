@@ -114,13 +114,14 @@ class KilledConsole:
         """Kill it so often, then let it read everything; return what it then tells of cases."""
         result = Killed()
         many = 1 + sum(map(len, self._left.values())) // kills
-        for _ in range(kills):
+        for number in range(kills):
             with self._serving() as (people, _):
                 await asyncio.to_thread(self._is_done)
                 await self._choose(people, result)
                 self._write(many)
                 choosing = asyncio.create_task(self._choose(people, result))
-                await asyncio.sleep(self._dice.uniform(0, MOST_WAIT_SECONDS))
+                # Every other time before anything can be read.
+                await asyncio.sleep(self._dice.uniform(0, MOST_WAIT_SECONDS) if number % 2 else 0)
             with suppress(aiohttp.ClientError):
                 await choosing
             result.unread.append(sum(self._unread().values()))

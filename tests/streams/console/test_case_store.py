@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,9 @@ from onward.testing.tape import DAY_MS, MINUTE_MS, POOR, RICH, TIMED, Tape, tape
 KEYS = Keys(["a secret"])
 
 
-def external(folder: Path) -> tuple[Tape, list[str]]:
+def external(folder: Path, window: Mapping[str, str] = TIMED["window"]) -> tuple[Tape, list[str]]:
     """People whom another system decides about: told, late, refused, and of the same name."""
-    story = tape(folder, decisions="external", **TIMED)
+    story = tape(folder, decisions="external", window=window)
     for name, features in (("x", POOR), ("y", RICH), ("z", POOR), ('q"ä', POOR)):
         story.applies(name, features=features)
         story.decides(name, 1, approved=features is RICH)

@@ -113,7 +113,8 @@ def _answer(value: bytes | None) -> Any:
 
 
 def test_a_console_that_was_killed_tells_what_show_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    story, _ = external(tmp_path)
+    # A served console knows the time: choices count as long as the window is open.
+    story, _ = external(tmp_path, {"time": "P36500D", "lateness": "PT5M"})
     for number in range(60):
         story.applies(f"p{number}", number)
         story.decides(f"p{number}", number + 1)
@@ -126,7 +127,7 @@ def test_a_console_that_was_killed_tells_what_show_tells(tmp_path: Path, capsys:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "spec.yaml").write_bytes(msgspec.json.encode(story.run.programs["loan"].spec))
     world = World(story.run.topics, logs, [with_words(tmp_path / "spec" / "spec.yaml")])
-    killed = check(world, tmp_path / "console", kills=2, cases=CASES, capsys=capsys)
+    killed = check(world, tmp_path / "console", kills=4, cases=CASES, capsys=capsys)
     assert any(killed.unread)
     assert len(killed.chosen) > TRIED, "some before a kill"
 
