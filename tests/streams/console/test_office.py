@@ -162,6 +162,18 @@ async def test_a_name_that_is_used_again_is_told_by_its_latest_application(tmp_p
     assert "Waits for an outcome" in pages[1]
 
 
+async def test_an_outcome_of_what_is_counted_already_is_refused_in_words(tmp_path: Path) -> None:
+    spec, topics, (_, closed) = load_spec(PACKAGED_SPECS / "loan.yaml").spec, Topics(), STATES["window over"]
+    with closing(Console(topics, [spec], tmp_path / "console")) as site:
+        site.store.fold(records({(spec.program, "a"): closed}, topics))
+        async with visiting(site.office()) as client:
+            form = {"once": "x", "result": "improved", "option": "", "on": TODAY.isoformat()}
+            path = f"/cases/{KEYS.handle(spec.program, 'a')}/outcome"
+            status, page = await posted(client, path, form)
+    assert (status, "What came of their ways is counted already." in page) == (400, True)
+    assert "Enter what happened" not in page
+
+
 @pytest.fixture
 def busy(story: Tape) -> Tape:
     story.applies("z", 3)
